@@ -1,0 +1,82 @@
+// One event as it was accepted: what a log record holds and what the worker starts from.
+// Everything here is fixed when the request is answered; the worker never invents any of it.
+
+/** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
+export const lanes = [
+  'main',
+  'historical',
+  'overflow',
+  'error_tracking',
+  'heatmaps',
+  'warnings',
+  'ai',
+  'replay',
+] as const
+export type Lane = (typeof lanes)[number]
+
+/** The two logs: imports never delay live events. Every lane but `historical` travels in `main`. */
+export const logLanes = ['main', 'historical'] as const
+export type LogLane = (typeof logLanes)[number]
+
+export function logLaneOf(lane: Lane): LogLane {
+  return lane === 'historical' ? 'historical' : 'main'
+}
+
+export interface CapturedEvent {
+  readonly projectId: number
+  /** The project API key it came with, for people who look at the log. */
+  readonly token: string
+  readonly lane: Lane
+  /** Sent with `historical_migration: true` in the envelope: an import, never charged. */
+  readonly historicalMigration: boolean
+  /** 0 = live; 1 = an import without a job of its own; from 2 up the id of an import job. */
+  readonly importJobId: number
+  readonly protocol: 'v0' | 'v1'
+  /** The edge switched person processing off (hot key, illegal v1 id): wins over the event's own wish. */
+  readonly personProcessingForcedOff: boolean
+  /** When the request arrived, epoch ms; the `now` of the timestamp rules. */
+  readonly receivedAtMs: number
+  /** When the event was accepted, epoch ms: stored as `captured_at`. */
+  readonly capturedAtMs: number
+  /** When the event happened, epoch ms, already corrected (`core/events/event-time.ts`). */
+  readonly timestampMs: number
+  /** The effective `sent_at`, epoch ms; stored as `$sent_at`. */
+  readonly sentAtMs: number | null
+  /** Lower-case canonical text. */
+  readonly uuid: string
+  readonly name: string
+  readonly distinctId: string
+  /** The connection's address as text, '' when unknown; becomes `$ip` unless the client sent one. */
+  readonly ip: string
+  /** The client's own JSON text of `properties`, an object; literals, key order and repeats as sent. */
+  readonly propertiesJson: string
+  /** The client's own JSON text of a top-level `$set`, or null. */
+  readonly setJson: string | null
+  readonly setOnceJson: string | null
+}
+
+/** An event or request refused at the edge that has to be findable: kept in the reject store, never processed. */
+export interface CapturedReject {
+  readonly projectId: number
+  readonly token: string
+  readonly lane: Lane
+  readonly historicalMigration: boolean
+  readonly importJobId: number
+  readonly receivedAtMs: number
+  readonly capturedAtMs: number
+  /** A code of `docs/wire/errors.md`. */
+  readonly reason: string
+  /** The field that was wrong, or ''. */
+  readonly field: string
+  readonly uuid: string
+  readonly name: string
+  readonly distinctId: string
+  /** The original body, cut to 64 KiB. */
+  readonly body: string
+}
+
+/** What one log record holds. `damaged` is what reading makes of a record whose checksum does not hold. */
+export type LogRecord =
+  | { readonly kind: 'event'; readonly event: CapturedEvent }
+  | { readonly kind: 'reject'; readonly reject: CapturedReject }
+  | { readonly kind: 'damaged'; readonly body: Uint8Array }

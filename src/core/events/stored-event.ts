@@ -1,0 +1,55 @@
+// What the worker writes: the rows of the event store, as values. Column names are the adapter's business.
+
+import type { Lane } from './captured-event.ts'
+
+export type PersonMode = 'full' | 'propertyless' | 'force_upgrade'
+
+/** One row of `events`. Source: docs/wire/ingestion.md 6.8, 10. */
+export interface StoredEvent {
+  readonly projectId: number
+  readonly uuid: string
+  readonly event: string
+  readonly distinctId: string
+  readonly timestampMs: number
+  readonly capturedAtMs: number
+  readonly lane: Lane
+  readonly historicalMigration: boolean
+  readonly importJobId: number
+  /** JSON text of an object, the client's literals kept. */
+  readonly propertiesJson: string
+  readonly elementsChain: string
+  readonly personId: string
+  readonly personCreatedAtMs: number
+  readonly personPropertiesJson: string
+  readonly personMode: PersonMode
+  /** `$group_0` … `$group_4` as text, '' where absent. */
+  readonly groups: readonly [string, string, string, string, string]
+  readonly sessionId: string
+  readonly windowId: string
+  /** `$feature/<key>` → value as text, for breakdowns. */
+  readonly flags: ReadonlyMap<string, string>
+}
+
+/** An event id that now belongs to another person: queries map old rows through it. Highest version wins. */
+export interface PersonIdOverride {
+  readonly projectId: number
+  readonly distinctId: string
+  readonly personId: string
+  readonly version: number
+}
+
+/** One row of `rejected_events`. */
+export interface RejectedEvent {
+  /** Stable across replays of the same chunk, so that a repeated insert replaces itself. */
+  readonly rejectId: string
+  readonly projectId: number
+  readonly reason: string
+  readonly field: string
+  readonly lane: Lane
+  readonly importJobId: number
+  readonly uuid: string
+  readonly event: string
+  readonly distinctId: string
+  readonly receivedAtMs: number
+  readonly body: string
+}

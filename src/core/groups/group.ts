@@ -1,0 +1,23 @@
+// A group (`company` acme) and the project's group types, at most five, numbered 0–4 in order of first sight.
+
+import type { PropertyBag } from '../json.ts'
+import type { PropertyMarks } from '../persons/person.ts'
+
+export interface Group {
+  readonly projectId: number
+  readonly typeIndex: number
+  readonly key: string
+  readonly properties: PropertyBag
+  readonly marks: PropertyMarks
+  readonly createdAtMs: number
+  /** 1 when created, +1 with each change. */
+  readonly version: number
+}
+
+export interface GroupType {
+  readonly projectId: number
+  readonly name: string
+  readonly index: number
+}
+
+export const groupTypeCountMax = 5

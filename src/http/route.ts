@@ -1,0 +1,35 @@
+// One row of the route table. Handlers parse, call one service and encode; the table says who may call them.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { WireError } from '#wire/wire-error.ts'
+
+/**
+ * Who may call a route:
+ * `open` nobody is asked (health, fixed answers); `project_key` the public key in the request, checked by the handler;
+ * `personal_key` a secret in `Authorization`, checked before the handler; `operator` a loopback peer without forwarding
+ * headers, or a personal key.
+ */
+export const routeAccesses = ['open', 'project_key', 'personal_key', 'operator'] as const
+export type RouteAccess = (typeof routeAccesses)[number]
+
+/** The surface a route belongs to: label of its metrics, and what its CORS answer allows. */
+export const routeGroups = ['flags', 'capture', 'management', 'health'] as const
+export type RouteGroup = (typeof routeGroups)[number]
+
+export interface Route {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
+  /** Without a trailing slash; the server serves both spellings directly. Parameters as in Fastify: `/api/projects/:projectId`. */
+  readonly path: string
+  readonly access: RouteAccess
+  readonly group: RouteGroup
+  /** Bytes of the body as received; more is 413. */
+  readonly bodyLimitBytes: number
+  /** Body of the 413. */
+  readonly tooLarge?: WireError
+  /** `request.body` is a Buffer (empty when there was none). Returns nothing; answers through `reply`. */
+  readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
+}
+
+export function sendJson(reply: FastifyReply, status: number, body: string): void {
+  reply.code(status).header('content-type', 'application/json').send(body)
+}

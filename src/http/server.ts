@@ -1,0 +1,155 @@
+// The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
+// It knows no endpoint; `compose.ts` hands it the routes.
+
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import {
+  encodeWireError,
+  internalError,
+  methodNotAllowed,
+  notFound,
+  type WireError,
+  wireError,
+} from '#wire/wire-error.ts'
+import { type Route, type RouteGroup, sendJson } from './route.ts'
+
+export interface HttpServerOptions {
+  readonly routes: readonly Route[]
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** Runs before the handler of `personal_key` and `operator` routes; answers itself and returns false when refused. */
+  readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
+}
+
+const emptyBody = Buffer.alloc(0)
+const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
+
+/** Timeouts keep slow clients from holding what others need; idle keep-alive outlives the usual proxies'. */
+const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000 }
+
+export function createHttpServer(options: HttpServerOptions): FastifyInstance {
+  const { logger, metrics } = options
+  const server = Fastify({
+    loggerInstance: undefined,
+    logger: false,
+    routerOptions: { maxParamLength: 250, ignoreTrailingSlash: false, caseSensitive: true },
+    requestTimeout: connectionTimeouts.requestMs,
+    keepAliveTimeout: connectionTimeouts.keepAliveMs,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    return503OnClosing: true,
+  })
+  server.server.headersTimeout = connectionTimeouts.headersMs
+  server.removeAllContentTypeParsers()
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+  const methodsOfPath = new Map<string, Set<string>>()
+  for (const route of options.routes) {
+    for (const path of spellings(route.path)) {
+      register(path, route)
+      const methods = methodsOfPath.get(path) ?? new Set()
+      methodsOfPath.set(path, methods.add(route.method))
+    }
+  }
+  for (const [path, methods] of methodsOfPath) registerOtherMethods(path, methods)
+
+  server.setNotFoundHandler((_request, reply) => sendJson(reply, 404, encodeWireError(notFound)))
+  server.setErrorHandler((error: Error & { code?: string; statusCode?: number }, request, reply) => {
+    const route = request.routeOptions.config as { route?: Route }
+    answerError(error, route.route, request, reply)
+  })
+  return server
+
+  function register(path: string, route: Route): void {
+    const guarded = route.access === 'personal_key' || route.access === 'operator'
+    const cors = corsMethods[route.group]
+    server.route({
+      method: route.method,
+      url: path,
+      bodyLimit: route.bodyLimitBytes,
+      config: { route },
+      handler: (request, reply) => {
+        // With no content-length and no content-type Fastify leaves the body undefined.
+        if (!Buffer.isBuffer(request.body)) request.body = emptyBody
+        if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+        if (!guarded) return route.handler(request, reply) as unknown as undefined
+        return authorizeThenHandle(route, request, reply) as unknown as undefined
+      },
+      onResponse: (request, reply, done) => {
+        metrics.requests.inc({ route: route.group, status: reply.statusCode })
+        metrics.requestSeconds.observe({ route: route.group }, reply.elapsedTime / 1000)
+        if (logger.isLevelEnabled('debug')) {
+          logger.debug({ method: request.method, path, status: reply.statusCode, ms: reply.elapsedTime }, 'answered')
+        }
+        done()
+      },
+    })
+  }
+
+  async function authorizeThenHandle(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (await options.authorize(route, request, reply)) await route.handler(request, reply)
+  }
+
+  /** 405 for what a known path does not offer, 200 for every preflight of a browser. */
+  function registerOtherMethods(path: string, methods: Set<string>): void {
+    const group = options.routes.find(route => spellings(route.path).includes(path))!.group
+    const cors = corsMethods[group]
+    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(method => !methods.has(method))
+    server.route({
+      method: others as ['GET'],
+      url: path,
+      handler: (request, reply) => {
+        if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+        if (request.method === 'OPTIONS' && cors !== null) return reply.code(200).send()
+        reply.header('allow', [...methods].join(', '))
+        return sendJson(reply, 405, encodeWireError(methodNotAllowed(request.method))) as unknown as undefined
+      },
+    })
+  }
+
+  function answerError(
+    error: Error & { code?: string; statusCode?: number },
+    route: Route | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    const answer = wireErrorOf(error, route)
+    if (answer.status >= 500) logger.error({ err: error, method: request.method, path: route?.path }, 'request failed')
+    if (route !== undefined && corsMethods[route.group] !== null && request.headers.origin !== undefined) {
+      allowOrigin(request, reply, corsMethods[route.group]!)
+    }
+    sendJson(reply, answer.status, encodeWireError(answer))
+  }
+}
+
+function wireErrorOf(error: Error & { code?: string; statusCode?: number }, route: Route | undefined): WireError {
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return route?.tooLarge ?? genericTooLarge
+  if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
+    return wireError(error.statusCode, 'invalid_request', error.message)
+  }
+  return internalError
+}
+
+function spellings(path: string): string[] {
+  return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
+}
+
+/** Null: browsers of other origins have no business there. Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3. */
+const corsMethods: Record<RouteGroup, string | null> = {
+  flags: 'GET, POST, OPTIONS, HEAD',
+  capture: 'GET, POST, OPTIONS',
+  management: null,
+  health: null,
+}
+
+function allowOrigin(request: FastifyRequest, reply: FastifyReply, methods: string): void {
+  reply.header('access-control-allow-origin', request.headers.origin)
+  reply.header('access-control-allow-credentials', 'true')
+  reply.header('vary', 'origin, access-control-request-method, access-control-request-headers')
+  if (request.method === 'OPTIONS') {
+    reply.header('access-control-allow-methods', methods)
+    const requested = request.headers['access-control-request-headers']
+    if (requested !== undefined) reply.header('access-control-allow-headers', requested)
+  }
+}

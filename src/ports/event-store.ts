@@ -1,0 +1,87 @@
+// Where processed events live and are counted. One SQL dialect (ClickHouse), embedded or a cluster.
+// Identity of an event: (project, UTC day of its time, name, distinct id, uuid). Every read that returns or counts
+// events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
+
+import type { PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type { JsonValue } from '#core/json.ts'
+
+export interface EventRows {
+  readonly events: readonly StoredEvent[]
+  /** Rows of import jobs that are not published yet; kept apart until then. */
+  readonly pendingEvents: readonly StoredEvent[]
+  readonly overrides: readonly PersonIdOverride[]
+  readonly rejected: readonly RejectedEvent[]
+}
+
+export interface EventStore {
+  /** Creates or upgrades tables. Safe to run from several processes. */
+  migrate(): Promise<void>
+  /**
+   * Writes rows and waits until they are durable and queryable. Repeating the same rows replaces them.
+   * A row refused for its content is found by bisection and returned in `refused` (index into `events` or
+   * `pendingEvents`); the others are stored.
+   * @throws PortError `unavailable` or `timeout`: some, all or none of the rows may be stored; repeat the call.
+   */
+  insert(rows: EventRows): Promise<{ refused: readonly RefusedRow[] }>
+  /** @throws PortError `unavailable` when the store cannot be reached, `timeout` after the query limit, `full` when the project's queue is. */
+  listEvents(
+    query: EventQuery,
+    signal?: AbortSignal,
+  ): Promise<{ events: readonly EventView[]; next: EventCursor | null }>
+  findEvent(projectId: number, uuid: string, signal?: AbortSignal): Promise<EventView | null>
+  /** Deduplicated counts per UTC day of acceptance (`captured_at`), days inclusive, `YYYY-MM-DD`. */
+  countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
+  listRejected(query: RejectedQuery, signal?: AbortSignal): Promise<readonly RejectedEvent[]>
+  /** Moves a job's pending rows to the visible table; repeatable after a crash. */
+  publishJob(importJobId: number): Promise<void>
+  /** Drops a job's rows, pending and published. */
+  discardJob(importJobId: number): Promise<void>
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface RefusedRow {
+  readonly list: 'events' | 'pendingEvents'
+  readonly index: number
+  readonly message: string
+}
+
+export interface EventCursor {
+  readonly timestampMs: number
+  readonly uuid: string
+}
+
+/** Person ids in filters and results are those of today: overrides applied. */
+export interface EventQuery {
+  readonly projectId: number
+  readonly event?: string
+  readonly distinctId?: string
+  readonly personId?: string
+  readonly uuid?: string
+  /** Exclusive bounds, epoch ms. */
+  readonly afterMs?: number
+  readonly beforeMs?: number
+  /** Equality on the text form of event properties. */
+  readonly properties?: readonly { readonly key: string; readonly value: JsonValue }[]
+  readonly descending: boolean
+  readonly after?: EventCursor
+  /** 1–1,000. */
+  readonly limit: number
+}
+
+export interface EventView extends Omit<StoredEvent, 'groups' | 'flags' | 'sessionId' | 'windowId'> {
+  readonly createdAtMs: number
+}
+
+export interface UsageDay {
+  readonly day: string
+  readonly eventsCharged: number
+  readonly eventsImported: number
+}
+
+export interface RejectedQuery {
+  readonly projectId: number
+  readonly reason?: string
+  readonly afterMs?: number
+  readonly limit: number
+}

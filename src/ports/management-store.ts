@@ -1,0 +1,174 @@
+// What the private API reads and writes. Every write is one transaction, answers what is stored afterwards, and bumps
+// the instance's revision when it concerns evaluation; `revision` in an answer is the one to wait for before replying.
+
+import type { Flag } from '#core/flags/flag.ts'
+import type { Group, GroupType } from '#core/groups/group.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import type { Project, Quotas } from '#core/project.ts'
+import type { Result } from '#core/result.ts'
+
+export interface Written<T> {
+  readonly value: T
+  readonly revision: number
+}
+
+export interface Page<T> {
+  readonly count: number
+  readonly results: readonly T[]
+}
+
+export interface ProjectStore {
+  createProject(input: NewProject): Promise<Result<Written<Project>, 'token_taken'>>
+  updateProject(
+    projectId: number,
+    patch: Partial<Omit<NewProject, 'uuid' | 'createdAtMs'>>,
+  ): Promise<Result<Written<Project>, 'not_found' | 'token_taken'>>
+  deleteProject(projectId: number): Promise<Result<Written<null>, 'not_found'>>
+  findProject(projectId: number): Promise<Project | null>
+  listProjects(page: { limit: number; offset: number }): Promise<Page<Project>>
+}
+
+export interface NewProject {
+  readonly uuid: string
+  readonly name: string
+  readonly apiToken: string
+  readonly timezone: string
+  readonly anonymizeIps: boolean
+  readonly geoipEnabled: boolean
+  readonly propertyMatchingVersion: 1 | 2
+  readonly quotas: Quotas
+  readonly createdAtMs: number
+}
+
+export interface PersonalKey {
+  readonly id: string
+  readonly label: string
+  /** `*`, or `feature_flag:read`-like scopes. */
+  readonly scopes: readonly string[]
+  /** Project ids the key is limited to; empty = all. */
+  readonly scopedProjectIds: readonly number[]
+  readonly createdAtMs: number
+  readonly lastUsedAtMs: number | null
+}
+
+export interface PersonalKeyStore {
+  /** `secretHash` is SHA-256 of the key, hex; the key itself is never stored. */
+  createPersonalKey(input: PersonalKey & { secretHash: string }): Promise<PersonalKey>
+  findPersonalKeyByHash(secretHash: string): Promise<PersonalKey | null>
+  listPersonalKeys(): Promise<readonly PersonalKey[]>
+  deletePersonalKey(id: string): Promise<boolean>
+}
+
+export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>
+export type FlagPatch = Partial<Omit<Flag, 'id' | 'projectId' | 'version' | 'createdAtMs' | 'createdBy'>> & {
+  readonly updatedAtMs: number
+}
+
+export interface FlagVersion {
+  readonly flagId: number
+  readonly version: number
+  /** The whole flag as it stood. */
+  readonly flag: Flag
+  readonly changedBy: string | null
+  readonly createdAtMs: number
+}
+
+export interface FlagStore {
+  createFlag(input: NewFlag): Promise<Result<Written<Flag>, 'key_taken'>>
+  /**
+   * Applies the patch and adds 1 to the version, keeping a snapshot. With `expectedVersion` that is not the current one
+   * nothing is written and the current flag comes back.
+   */
+  updateFlag(
+    projectId: number,
+    flagId: number,
+    patch: FlagPatch,
+    options: { expectedVersion?: number; changedBy: string | null },
+  ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>>
+  /** `:id` of the API: an id in digits or, failing that, a key of a flag that is not deleted. */
+  findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
+  listFlags(
+    projectId: number,
+    query: { limit: number; offset: number; search?: string; active?: boolean },
+  ): Promise<Page<Flag>>
+  listFlagVersions(
+    projectId: number,
+    flagId: number,
+    page: { limit: number; offset: number },
+  ): Promise<Page<FlagVersion>>
+  findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
+}
+
+export interface PersonView extends Omit<Person, 'marks'> {
+  readonly id: number
+  readonly distinctIds: readonly DistinctIdMapping[]
+  readonly flagOverrides: readonly { readonly flagKey: string; readonly hashKey: string }[]
+}
+
+export interface PersonQueryStore {
+  findPersonByUuid(projectId: number, uuid: string): Promise<PersonView | null>
+  /** Filters combine; `search` looks in distinct ids and in the text of the properties. Newest first. One more than `limit` rows are looked for, to know whether there is a next page. */
+  listPersons(
+    projectId: number,
+    query: { distinctId?: string; uuid?: string; search?: string; limit: number; offset: number },
+  ): Promise<{ results: readonly PersonView[]; hasMore: boolean }>
+}
+
+export interface GroupQueryStore {
+  listGroupTypes(projectId: number): Promise<readonly GroupType[]>
+  listGroups(
+    projectId: number,
+    query: { typeIndex: number; search?: string; limit: number; offset: number },
+  ): Promise<{ results: readonly Omit<Group, 'marks'>[]; hasMore: boolean }>
+  findStoredGroup(projectId: number, typeIndex: number, key: string): Promise<Omit<Group, 'marks'> | null>
+}
+
+export interface UsageStore {
+  /** Adds flag requests to the UTC day's counter; flushed by a front every 10 s, so a crash may lose that much. */
+  addFlagRequests(counts: readonly { projectId: number; day: string; count: number }[]): Promise<void>
+  /** Sets the day's event counts as computed from the event store. Days older than two days are frozen: not set again. */
+  saveEventCounts(
+    projectId: number,
+    days: readonly { day: string; eventsCharged: number; eventsImported: number }[],
+    frozenBeforeDay: string,
+  ): Promise<void>
+  listUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageRow[]>
+  /** Project ids that exist; the usage schedule walks them. */
+  listProjectIds(): Promise<readonly number[]>
+}
+
+export interface UsageRow {
+  readonly day: string
+  readonly eventsCharged: number
+  readonly eventsImported: number
+  readonly flagRequests: number
+}
+
+export interface WarningStore {
+  listWarnings(
+    projectId: number,
+    query: { sinceMs: number; sampleCountMax: number },
+  ): Promise<readonly WarningSummary[]>
+}
+
+export interface WarningSummary {
+  readonly type: string
+  readonly count: number
+  readonly lastSeenMs: number
+  readonly warnings: readonly { readonly timestampMs: number; readonly details: JsonObject }[]
+}
+
+/** All of the private API's state in one place; the state-writer thread serves it. */
+export interface ManagementStore
+  extends ProjectStore,
+    PersonalKeyStore,
+    FlagStore,
+    PersonQueryStore,
+    GroupQueryStore,
+    UsageStore,
+    WarningStore {
+  /** Where the worker stands in a log lane; offset 0 when it never committed. */
+  findLogPosition(lane: string): Promise<{ offset: number; committedAtMs: number | null }>
+  close(): Promise<void>
+}

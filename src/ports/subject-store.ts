@@ -1,0 +1,24 @@
+// Stored data that one evaluation reads, on the hottest path there is.
+
+import type { PropertyBag } from '#core/json.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+
+export interface SubjectStore {
+  /**
+   * The person a distinct id leads to, as of the last commit; null when unknown. May answer at once or with a promise.
+   * @throws (or rejects with) PortError when the state cannot be read.
+   */
+  findPerson(projectId: number, distinctId: string): MaybePromise<SubjectPerson | null>
+  /** Properties of a stored group; null when unknown. */
+  findGroup(
+    projectId: number,
+    groupTypeIndex: number,
+    groupKey: string,
+  ): MaybePromise<{ properties: PropertyBag } | null>
+}
+
+export interface SubjectPerson {
+  readonly uuid: string
+  readonly properties: PropertyBag
+  readonly createdAtMs: number
+}

@@ -1,0 +1,93 @@
+// Every counter and gauge that `/metrics` shows. Labels are codes from closed lists, never client text.
+
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+export function createMetrics(options: { defaultMetrics: boolean } = { defaultMetrics: false }) {
+  const registry = new Registry()
+  const registers = [registry]
+  if (options.defaultMetrics) collectDefaultMetrics({ register: registry })
+  return {
+    registry,
+    requests: new Counter({
+      name: 'pennon_requests_total',
+      help: 'Answered requests by route group and status.',
+      labelNames: ['route', 'status'],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: 'pennon_request_seconds',
+      help: 'Time from the first byte to the answer, by route group.',
+      labelNames: ['route'],
+      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5],
+      registers,
+    }),
+    eventsAccepted: new Counter({
+      name: 'pennon_events_accepted_total',
+      help: 'Events acknowledged into the log.',
+      labelNames: ['lane'],
+      registers,
+    }),
+    eventsRefused: new Counter({
+      name: 'pennon_events_refused_total',
+      help: 'Events refused at the edge, by reason code.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    eventsProcessed: new Counter({
+      name: 'pennon_events_processed_total',
+      help: 'What became of accepted events.',
+      labelNames: ['lane', 'outcome', 'reason'],
+      registers,
+    }),
+    flagEvaluations: new Counter({
+      name: 'pennon_flag_requests_total',
+      help: 'Evaluation requests by result.',
+      labelNames: ['result'],
+      registers,
+    }),
+    flagsUnknown: new Counter({
+      name: 'pennon_flags_unknown_total',
+      help: 'Flags that could not be computed, by reason.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    logQueueRecords: new Gauge({
+      name: 'pennon_log_queue_records',
+      help: 'Records waiting for the log to commit.',
+      labelNames: ['lane'],
+      registers,
+    }),
+    logLagRecords: new Gauge({
+      name: 'pennon_log_lag_records',
+      help: 'Records in the log that are not processed yet.',
+      labelNames: ['lane'],
+      registers,
+    }),
+    logLagSeconds: new Gauge({
+      name: 'pennon_log_lag_seconds',
+      help: 'Age of the oldest record that is not processed yet.',
+      labelNames: ['lane'],
+      registers,
+    }),
+    dependencyFailures: new Counter({
+      name: 'pennon_dependency_failures_total',
+      help: 'Failures of a store, by port and code.',
+      labelNames: ['port', 'code'],
+      registers,
+    }),
+    childRestarts: new Counter({
+      name: 'pennon_child_restarts_total',
+      help: 'Restarts of supervised processes.',
+      labelNames: ['process'],
+      registers,
+    }),
+    eventLoopDelaySeconds: new Gauge({
+      name: 'pennon_event_loop_delay_seconds',
+      help: 'Event loop delay since the last scrape.',
+      labelNames: ['quantile'],
+      registers,
+    }),
+  }
+}
