@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { describeConfig, readConfig } from './config.ts'
+
+describe('readConfig', () => {
+  it('needs nothing', () => {
+    const config = readConfig({})
+    assert.ok(config.ok)
+    assert.equal(config.value.port, 8000)
+    assert.equal(config.value.host, '127.0.0.1')
+    assert.equal(config.value.logBytesMax, 10 * 2 ** 30)
+    assert.match(config.value.dataFolder, /^\/.*\/data$/)
+  })
+
+  it('refuses an unknown PENNON_ name and says which one was probably meant', () => {
+    const config = readConfig({ PENNON_LOG_LEVLE: 'info' })
+    assert.ok(!config.ok)
+    assert.match(config.error, /PENNON_LOG_LEVLE.*PENNON_LOG_LEVEL/)
+    assert.ok(!config.error.includes('\n'))
+  })
+
+  it('says what a setting takes when its value is wrong', () => {
+    for (const [name, value, hint] of [
+      ['PORT', 'eighty', /a port/],
+      ['PORT', '70000', /a port/],
+      ['PENNON_LOG_MAX_BYTES', '10 gigs', /GiB/],
+      ['PENNON_UNKNOWN_KEYS', 'maybe', /reject or accept/],
+      ['PENNON_PROJECT_KEY', 'phx_secret', /phx_/],
+      ['PENNON_TRUSTED_PROXIES', 'everyone', /CIDR/],
+      ['PENNON_FRONT_PROCESSES', '0', /1 to 64/],
+    ] as const) {
+      const config = readConfig({ [name]: value })
+      assert.ok(!config.ok, name)
+      assert.match(config.error, hint)
+    }
+  })
+
+  it('refuses stores that it does not have instead of ignoring them', () => {
+    const config = readConfig({ KAFKA_BROKERS: '127.0.0.1:9092' })
+    assert.ok(!config.ok)
+    assert.match(config.error, /KAFKA_BROKERS/)
+  })
+
+  it('never repeats a secret, neither in an error nor in the listing', () => {
+    const wrong = readConfig({ PENNON_PERSONAL_KEY: 'hunter2' })
+    assert.ok(!wrong.ok)
+    assert.ok(!wrong.error.includes('hunter2'))
+    const lines = describeConfig({
+      PENNON_PERSONAL_KEY: 'phx_01234567890123456789',
+      CLICKHOUSE_URL: 'http://u:pw@h:8123/d',
+    })
+    assert.ok(!JSON.stringify(lines).includes('0123456789'))
+    assert.ok(!JSON.stringify(lines).includes('pw@'))
+    assert.equal(lines.find(line => line.variable === 'PORT')?.origin, 'default')
+  })
+})

@@ -1,0 +1,275 @@
+// Environment → frozen Config. One table names every setting with its default, unit and meaning; `pennon config` prints
+// it with the origin of each value, and an unknown PENNON_* name is refused with the nearest known one.
+
+import { resolve } from 'node:path'
+import { err, ok, type Result } from '#core/result.ts'
+import { type LogLevel, logLevels } from '#telemetry/log.ts'
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** Null: the private API and `/metrics` are on `port` as well. */
+  readonly adminPort: number | null
+  /** Absolute path. */
+  readonly dataFolder: string
+  /** Null: the embedded engine. */
+  readonly clickhouseUrl: string | null
+  readonly projectKey: string | null
+  readonly personalKey: string | null
+  /** CIDR blocks or the words `loopback` and `private`. */
+  readonly trustedProxies: readonly string[]
+  readonly unknownKeys: 'reject' | 'accept'
+  readonly frontProcesses: number
+  readonly logRetentionHours: number
+  readonly logBytesMax: number
+  readonly rejectRetentionDays: number
+  readonly freeBytesMin: number
+  readonly queryTimeoutSeconds: number
+  readonly logLevel: LogLevel
+}
+
+interface Setting<T> {
+  readonly variable: string
+  readonly fallback: string
+  readonly meaning: string
+  readonly secret?: true
+  /** undefined = not a value of this setting. */
+  readonly parse: (text: string) => T | undefined
+  /** What a good value looks like, for the error message. */
+  readonly expects: string
+}
+
+function setting<T>(
+  variable: string,
+  fallback: string,
+  expects: string,
+  parse: (text: string) => T | undefined,
+  meaning: string,
+  secret?: true,
+): Setting<T> {
+  return { variable, fallback, expects, parse, meaning, ...(secret && { secret }) }
+}
+
+const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
+  port: setting('PORT', '8000', 'a port from 0 to 65535', parsePort, 'public HTTP port'),
+  host: setting('HOST', '127.0.0.1', 'an address to listen on', parseText, 'address that the HTTP port listens on'),
+  adminPort: setting(
+    'PENNON_ADMIN_PORT',
+    '',
+    'a port from 0 to 65535, or nothing',
+    orNull(parsePort),
+    'set: the private API and /metrics move to this port, and the public port serves the wire alone',
+  ),
+  dataFolder: setting('PENNON_DATA', './data', 'a folder', parseFolder, 'the one folder of the embedded stores'),
+  clickhouseUrl: setting(
+    'CLICKHOUSE_URL',
+    '',
+    'http(s)://user:password@host:8123/database',
+    orNull(parseHttpUrl),
+    'events in this ClickHouse instead of the embedded one',
+    true,
+  ),
+  projectKey: setting(
+    'PENNON_PROJECT_KEY',
+    '',
+    'up to 64 ASCII characters, not starting with phx_',
+    orNull(parseProjectKey),
+    'first start: key of the first project; generated when absent',
+  ),
+  personalKey: setting(
+    'PENNON_PERSONAL_KEY',
+    '',
+    'phx_ followed by at least 20 characters',
+    orNull(parsePersonalKey),
+    'first start: a personal API key with all scopes; generated and shown once when absent',
+    true,
+  ),
+  trustedProxies: setting(
+    'PENNON_TRUSTED_PROXIES',
+    'loopback,private',
+    'loopback, private, none, or CIDR blocks, separated by commas',
+    parseProxies,
+    'peers whose forwarding headers are believed for $ip, limits and logs',
+  ),
+  unknownKeys: setting(
+    'PENNON_UNKNOWN_KEYS',
+    'reject',
+    'reject or accept',
+    oneOf(['reject', 'accept'] as const),
+    'reject: capture with an unknown project key is 401; accept: 200 and the events are dropped',
+  ),
+  frontProcesses: setting(
+    'PENNON_FRONT_PROCESSES',
+    '1',
+    'a number from 1 to 64',
+    wholeNumber(1, 64),
+    'HTTP processes on one port',
+  ),
+  logRetentionHours: setting(
+    'PENNON_LOG_RETENTION_HOURS',
+    '24',
+    'hours, from 0 to 8760',
+    wholeNumber(0, 8760),
+    'how long processed log records are kept',
+  ),
+  logBytesMax: setting(
+    'PENNON_LOG_MAX_BYTES',
+    '10GiB',
+    'bytes, like 512MiB or 10GiB',
+    parseBytes,
+    'size of the log at which capture answers 503',
+  ),
+  rejectRetentionDays: setting(
+    'PENNON_REJECT_RETENTION_DAYS',
+    '30',
+    'days, from 1 to 3650',
+    wholeNumber(1, 3650),
+    'how long rejected events are kept',
+  ),
+  freeBytesMin: setting(
+    'PENNON_MIN_FREE_BYTES',
+    '1GiB',
+    'bytes, like 512MiB or 1GiB',
+    parseBytes,
+    'free disk below which capture answers 503; it resumes by itself',
+  ),
+  queryTimeoutSeconds: setting(
+    'PENNON_QUERY_TIMEOUT_SECONDS',
+    '8',
+    'seconds, from 1 to 600',
+    wholeNumber(1, 600),
+    'longest event query',
+  ),
+  logLevel: setting('PENNON_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels), 'how much is logged'),
+}
+
+/** Settings of other deployments that this version does not have: ignoring them would put data where nobody looks. */
+const notHereYet = ['DATABASE_URL', 'DATABASE_READ_URL', 'KAFKA_BROKERS', 'GEOIP_DATABASE'] as const
+
+/** Variables of ours that are no settings: how a process was started. */
+const ownVariables = new Set(['PENNON_PROCESS_OPTIONS'])
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/**
+ * Reads the environment. The error is one line for a person: which setting, what is wrong, what would be right.
+ * Source: design of the configuration in docs/operating/configuration.md; ours.
+ */
+export function readConfig(environment: Environment): Result<Config, string> {
+  const known = new Set(Object.values(settings).map(({ variable }) => variable))
+  for (const name of Object.keys(environment)) {
+    if (!name.startsWith('PENNON_') || known.has(name) || ownVariables.has(name)) continue
+    return err(
+      `Unknown setting ${name}. Did you mean ${nearest(name, [...known])}? \`pennon config\` lists all settings.`,
+    )
+  }
+  const unsupported = notHereYet.find(name => environment[name])
+  if (unsupported !== undefined) {
+    return err(`${unsupported} is set, but this version of Pennon keeps everything in PENNON_DATA. Unset it to start.`)
+  }
+  const config: Record<string, unknown> = {}
+  for (const [key, definition] of Object.entries(settings) as [keyof Config, Setting<unknown>][]) {
+    const text = environment[definition.variable] ?? definition.fallback
+    const value = definition.parse(text.trim())
+    if (value === undefined)
+      return err(`${definition.variable} is ${quoted(text, definition)}; it takes ${definition.expects}.`)
+    config[key] = value
+  }
+  return ok(Object.freeze(config) as unknown as Config)
+}
+
+export interface SettingLine {
+  readonly variable: string
+  readonly value: string
+  readonly origin: 'environment' | 'default'
+  readonly meaning: string
+}
+
+/** Every setting with its value and where that came from; secrets masked. */
+export function describeConfig(environment: Environment): readonly SettingLine[] {
+  return Object.values(settings).map(({ variable, fallback, meaning, secret }) => {
+    const given = environment[variable]
+    const value = given ?? fallback
+    return {
+      variable,
+      value: secret && value !== '' ? '••••••••' : value,
+      origin: given === undefined ? 'default' : 'environment',
+      meaning,
+    }
+  })
+}
+
+function quoted(text: string, definition: Setting<unknown>): string {
+  return definition.secret ? 'not usable' : JSON.stringify(text)
+}
+
+function parseText(text: string): string | undefined {
+  return text === '' ? undefined : text
+}
+
+function parseFolder(text: string): string | undefined {
+  return text === '' ? undefined : resolve(text)
+}
+
+function parsePort(text: string): number | undefined {
+  return wholeNumber(0, 65_535)(text)
+}
+
+function wholeNumber(min: number, max: number): (text: string) => number | undefined {
+  return text => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  }
+}
+
+const bytesPerUnit: Record<string, number> = { '': 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
+
+function parseBytes(text: string): number | undefined {
+  const match = /^(\d{1,15})\s*([KMGT]iB|B)?$/.exec(text)
+  return match ? Number(match[1]) * bytesPerUnit[match[2] ?? '']! : undefined
+}
+
+function parseHttpUrl(text: string): string | undefined {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
+}
+
+function parseProjectKey(text: string): string | undefined {
+  return /^[\x21-\x7e]{1,64}$/.test(text) && !text.startsWith('phx_') ? text : undefined
+}
+
+function parsePersonalKey(text: string): string | undefined {
+  return /^phx_[\x21-\x7e]{20,200}$/.test(text) ? text : undefined
+}
+
+function parseProxies(text: string): readonly string[] | undefined {
+  if (text === '' || text === 'none') return []
+  const entries = text.split(',').map(entry => entry.trim())
+  return entries.every(entry => /^(loopback|private|[0-9a-fA-F.:]+(\/\d{1,3})?)$/.test(entry)) ? entries : undefined
+}
+
+function oneOf<const T extends string>(values: readonly T[]): (text: string) => T | undefined {
+  return text => values.find(value => value === text)
+}
+
+function orNull<T>(parse: (text: string) => T | undefined): (text: string) => T | null | undefined {
+  return text => (text === '' ? null : parse(text))
+}
+
+function nearest(name: string, candidates: readonly string[]): string {
+  let best = candidates[0]!
+  for (const candidate of candidates) if (editDistance(name, candidate) < editDistance(name, best)) best = candidate
+  return best
+}
+
+function editDistance(a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const substitution = previous[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1)
+      current[column] = Math.min(previous[column]! + 1, current[column - 1]! + 1, substitution)
+    }
+    previous = current
+  }
+  return previous[b.length]!
+}

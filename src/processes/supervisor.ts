@@ -1,0 +1,103 @@
+// Keeps one child process running: starts it, restarts it with back-off when it ends, and ends it when asked.
+// Children stay in the process group of their parent and learn of its end by the closing IPC channel
+// (`child-channel.ts`), so that a killed parent leaves no orphan.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import type { Logger } from '#telemetry/log.ts'
+
+export interface ChildOptions {
+  readonly name: string
+  /** Arguments of `main.ts`; asked for again at each start. */
+  readonly args: () => readonly string[] | Promise<readonly string[]>
+  readonly mainPath: string
+  readonly env: NodeJS.ProcessEnv
+  readonly logger: Logger
+  readonly onMessage?: (message: ChildMessage) => void
+  readonly onStart?: (pid: number) => void
+  readonly onExit?: () => void
+  readonly onRestart?: () => void
+  /** 0 ≤ random < 1; spreads restarts. */
+  readonly random: () => number
+}
+
+export type ChildMessage = { readonly type: string; readonly [key: string]: unknown }
+
+const restartDelay = { firstMs: 100, maxMs: 10_000 }
+/** A child that lived this long starts again from the first delay. */
+const healthyAfterMs = 30_000
+
+export class SupervisedChild {
+  readonly #options: ChildOptions
+  #child: ChildProcess | undefined
+  #stopping = false
+  #failures = 0
+  #startedAt = 0
+  #timer: NodeJS.Timeout | undefined
+  #exited: Promise<void> = Promise.resolve()
+
+  constructor(options: ChildOptions) {
+    this.#options = options
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  async start(): Promise<void> {
+    const { name, args, mainPath, env, logger } = this.#options
+    const childArgs = [...(await args())]
+    if (this.#stopping) return
+    const child = fork(mainPath, childArgs, {
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      env,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      serialization: 'json',
+    })
+    this.#child = child
+    this.#startedAt = Date.now()
+    this.#exited = new Promise(resolve => {
+      child.once('exit', (code, signal) => {
+        this.#child = undefined
+        this.#options.onExit?.()
+        resolve()
+        if (this.#stopping) return
+        logger.warn({ child: name, code, signal }, 'a process ended; it will be started again')
+        this.#scheduleRestart()
+      })
+    })
+    child.on('error', cause => logger.warn({ err: cause, child: name }, 'a process could not be reached'))
+    if (this.#options.onMessage) child.on('message', this.#options.onMessage as (message: unknown) => void)
+    if (child.pid !== undefined) this.#options.onStart?.(child.pid)
+  }
+
+  send(message: ChildMessage): void {
+    if (this.#child?.connected) this.#child.send(message, () => undefined) // a child on its way out is restarted anyway
+  }
+
+  /** Asks the child to end, and ends it after `graceMs`. Resolves when it is gone. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true
+    clearTimeout(this.#timer)
+    const child = this.#child
+    if (child === undefined) return
+    this.send({ type: 'shutdown' })
+    const killer = setTimeout(() => child.kill('SIGKILL'), graceMs)
+    await this.#exited
+    clearTimeout(killer)
+  }
+
+  #scheduleRestart(): void {
+    this.#failures = Date.now() - this.#startedAt > healthyAfterMs ? 0 : this.#failures + 1
+    const delayMs = Math.min(restartDelay.maxMs, restartDelay.firstMs * 2 ** Math.max(0, this.#failures - 1))
+    this.#options.onRestart?.()
+    this.#timer = setTimeout(
+      () => {
+        this.start().catch(cause => {
+          this.#options.logger.error({ err: cause, child: this.#options.name }, 'a process could not be started')
+          this.#scheduleRestart()
+        })
+      },
+      delayMs * (0.5 + this.#options.random() / 2),
+    )
+  }
+}

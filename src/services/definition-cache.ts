@@ -1,0 +1,85 @@
+// Definitions in memory, compiled once per project revision: what a request finds without asking a store.
+// Follows the instance's revision; a write by this process is served before it is answered (`catchUp`), writes of other
+// processes within the polling interval. Knows nothing of how a project is compiled.
+
+import type { DefinitionStore, ProjectDefinitions } from '#ports/definition-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+export interface DefinitionCache<T> {
+  /** The project of a project API key, or null. */
+  findByToken(token: string): T | null
+  findById(projectId: number): T | null
+  /** Resolves when everything up to `revision` is served. */
+  catchUp(revision: number): Promise<void>
+  /** False until definitions were read once, and while reading them has kept failing. */
+  isServing(): boolean
+  close(): void
+}
+
+export interface DefinitionCacheOptions<T> {
+  readonly store: DefinitionStore
+  readonly compile: (definitions: ProjectDefinitions) => T
+  readonly logger: Logger
+  /** How often to ask for the revision, ms. */
+  readonly pollMs: number
+}
+
+/** Loads everything, then follows. @throws PortError when the first load fails. */
+export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>): Promise<DefinitionCache<T>> {
+  const byToken = new Map<string, T>()
+  const byId = new Map<number, { token: string; compiled: T }>()
+  let served = -1
+  let loading: Promise<void> | undefined
+
+  await refresh()
+  const timer = setInterval(() => void poll(), options.pollMs)
+  timer.unref()
+
+  return {
+    findByToken: token => byToken.get(token) ?? null,
+    findById: projectId => byId.get(projectId)?.compiled ?? null,
+    catchUp,
+    isServing: () => served >= 0,
+    close: () => clearInterval(timer),
+  }
+
+  async function catchUp(revision: number): Promise<void> {
+    while (served < revision) await refresh()
+  }
+
+  async function poll(): Promise<void> {
+    try {
+      if ((await options.store.revision()) > served) await refresh()
+    } catch (cause) {
+      options.logger.warn({ err: cause }, 'definitions could not be refreshed; the last ones are served')
+    }
+  }
+
+  /** One load at a time; a caller that arrives during one waits for it and looks again. */
+  async function refresh(): Promise<void> {
+    loading ??= load().finally(() => {
+      loading = undefined
+    })
+    await loading
+  }
+
+  async function load(): Promise<void> {
+    const changes = await options.store.loadChanges(served)
+    for (const projectId of changes.deletedProjectIds) forget(projectId)
+    for (const definitions of changes.projects) {
+      const { id, apiToken } = definitions.project
+      const compiled = options.compile(definitions)
+      forget(id)
+      byId.set(id, { token: apiToken, compiled })
+      byToken.set(apiToken, compiled)
+    }
+    served = changes.revision
+  }
+
+  function forget(projectId: number): void {
+    const known = byId.get(projectId)
+    if (known === undefined) return
+    if (byToken.get(known.token) === known.compiled) byToken.delete(known.token) // the key may be another project's by now
+    byId.delete(projectId)
+  }
+}
