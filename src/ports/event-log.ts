@@ -2,24 +2,21 @@
 // place in it, ascending from 0 without holes as seen by a reader.
 
 import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
+import type { EncodedRecords } from '#core/log/record-codec.ts'
+
+export type { EncodedRecords }
 
 export interface EventLogWriter {
   /**
    * Appends encoded records (`core/log/record-codec.ts`, checksums left to the writer) as one unit: all of them or none.
    * Resolves only when they are durable on this host's disk (synced), never before. Order of arrival is kept per lane.
-   * Calls may overlap; the writer commits all that is queued together.
+   * Calls may overlap; the writer commits all that is queued together. The bytes are given away with the call.
    * @throws PortError `full` when the size limit is reached or the disk is full, `unavailable` when the log cannot be
    *   written or its queue is at its bound, `timeout` when the outcome is unknown. After an error nothing of the unit is
    *   stored, except after `timeout`.
    */
   append(lane: LogLane, records: EncodedRecords): Promise<void>
   close(): Promise<void>
-}
-
-/** Concatenated encoded records, ready to hand to a thread without copying. */
-export interface EncodedRecords {
-  readonly bytes: Uint8Array<ArrayBuffer>
-  readonly recordCount: number
 }
 
 export interface LogChunk {
@@ -36,11 +33,16 @@ export interface EventLogReader {
    * Records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record.
    * An empty chunk means there is nothing yet. A record whose checksum fails comes back as `damaged`.
    * A `fromOffset` below the oldest kept record starts at the oldest one.
+   * @throws PortError `corrupt` when stored records cannot be read at all (the cause names the file), `conflict` when
+   *   `fromOffset` lies beyond the end of the log: it belongs to another one. `unavailable`: try again.
    */
   read(lane: LogLane, fromOffset: number, limits: { recordCountMax: number; bytesMax: number }): Promise<LogChunk>
   /** Offset that the next appended record will get, and when the record at `offset` was appended (null when none). */
   status(lane: LogLane, offset: number): Promise<{ endOffset: number; appendedAtMs: number | null; bytes: number }>
-  /** Deletes whole segments that lie entirely behind `offset` and are older than `olderThanMs`; never anything else. */
+  /**
+   * Deletes whole segments that lie entirely behind `offset` and whose newest record was appended before `olderThanMs`
+   * (epoch ms); never anything else, and never the newest segment.
+   */
   deleteBehind(lane: LogLane, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
   close(): Promise<void>
 }

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { type CapturedEvent, type CapturedReject, lanes } from '../events/captured-event.ts'
+import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
+import { decodeRecords, RecordCursor } from './record-decoder.ts'
+
+const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })
+const epochMs = fc.integer({ min: -2_208_988_800_000, max: 10_413_792_000_000 })
+const text = fc.string({ unit: 'binary', maxLength: 60 })
+const jsonText = fc.oneof(text, fc.string({ unit: 'binary', minLength: 4000, maxLength: 9000 }))
+
+const capturedEvent: fc.Arbitrary<CapturedEvent> = fc.record(
+  {
+    projectId: uint32,
+    token: text,
+    lane: fc.constantFrom(...lanes),
+    historicalMigration: fc.boolean(),
+    importJobId: uint32,
+    protocol: fc.constantFrom('v0' as const, 'v1' as const),
+    personProcessingForcedOff: fc.boolean(),
+    receivedAtMs: epochMs,
+    capturedAtMs: epochMs,
+    timestampMs: epochMs,
+    sentAtMs: fc.option(epochMs),
+    uuid: fc.uuid(),
+    name: text,
+    distinctId: text,
+    ip: fc.constantFrom('', '203.0.113.7', '2001:db8::1'),
+    propertiesJson: jsonText,
+    setJson: fc.option(text),
+    setOnceJson: fc.option(jsonText),
+  },
+  { noNullPrototype: true },
+)
+
+const capturedReject: fc.Arbitrary<CapturedReject> = fc.record(
+  {
+    projectId: uint32,
+    token: text,
+    lane: fc.constantFrom(...lanes),
+    historicalMigration: fc.boolean(),
+    importJobId: uint32,
+    receivedAtMs: epochMs,
+    capturedAtMs: epochMs,
+    reason: text,
+    field: text,
+    uuid: text,
+    name: text,
+    distinctId: text,
+    body: jsonText,
+  },
+  { noNullPrototype: true },
+)
+
+describe('record codec', () => {
+  it('gives back what was encoded, field by field', () => {
+    const records = fc.array(
+      fc.oneof(
+        capturedEvent.map(event => ({ kind: 'event' as const, event })),
+        capturedReject.map(reject => ({ kind: 'reject' as const, reject })),
+      ),
+      { maxLength: 12 },
+    )
+    fc.assert(
+      fc.property(records, expected => {
+        const encoder = new RecordEncoder()
+        for (const record of expected) {
+          if (record.kind === 'event') encoder.addEvent(record.event)
+          else encoder.addReject(record.reject)
+        }
+        assert.equal(encoder.recordCount, expected.length)
+        const bytesBefore = encoder.bytes
+        const { bytes, recordCount } = encoder.finish()
+        assert.equal(bytes.length, bytesBefore)
+        sealRecords(bytes)
+        assert.deepEqual(decodeRecords(bytes, recordCount), expected)
+        assert.deepEqual(decodeRecords(bytes), expected)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  it('keeps encoders apart that work at the same time', () => {
+    const one = new RecordEncoder()
+    const other = new RecordEncoder()
+    one.addEvent(aCapturedEvent(1))
+    other.addEvent(aCapturedEvent(2))
+    one.addEvent(aCapturedEvent(3))
+    const first = one.finish()
+    other.addEvent(aCapturedEvent(4))
+    const second = other.finish()
+    sealRecords(first.bytes)
+    sealRecords(second.bytes)
+    assert.deepEqual(distinctIds(first.bytes), ['person-1', 'person-3'])
+    assert.deepEqual(distinctIds(second.bytes), ['person-2', 'person-4'])
+  })
+
+  it('is empty after finish and can be used again', () => {
+    const encoder = new RecordEncoder()
+    encoder.addEvent(aCapturedEvent(1))
+    encoder.finish()
+    assert.deepEqual([encoder.recordCount, encoder.bytes, encoder.finish().bytes.length], [0, 0, 0])
+    encoder.addEvent(aCapturedEvent(2))
+    const { bytes } = encoder.finish()
+    sealRecords(bytes)
+    assert.deepEqual(distinctIds(bytes), ['person-2'])
+  })
+
+  it('hands a large run over with a buffer of its own, ready to be transferred', () => {
+    const encoder = new RecordEncoder()
+    for (let n = 0; n < 400; n++) encoder.addEvent(aCapturedEvent(n))
+    const { bytes } = encoder.finish()
+    assert.equal(bytes.buffer.byteLength, bytes.byteLength)
+    sealRecords(bytes)
+    assert.equal(decodeRecords(bytes, 400).length, 400)
+  })
+
+  it('assigns the project to every record of a run', () => {
+    const { bytes } = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
+    assignProject(bytes, 0x8765_4321)
+    sealRecords(bytes)
+    assert.deepEqual(
+      decodeRecords(bytes).map(record => record.kind === 'event' && record.event.projectId),
+      [0x8765_4321, 0x8765_4321],
+    )
+  })
+
+  it('refuses ids that would not come back as they are', () => {
+    const encoder = new RecordEncoder()
+    assert.throws(() => encoder.addEvent(aCapturedEvent(1, { projectId: -1 })), RangeError)
+    assert.throws(() => encoder.addEvent(aCapturedEvent(1, { importJobId: 2 ** 32 })), RangeError)
+    assert.equal(encoder.recordCount, 0)
+  })
+
+  it('says where records begin when sealing, and refuses bytes that are no run', () => {
+    const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
+    const places = sealRecords(bytes)
+    assert.equal(places.length, 3)
+    assert.equal(places[2], bytes.length)
+    assert.throws(() => sealRecords(bytes.slice(0, bytes.length - 1)), RangeError)
+  })
+})
+
+describe('record decoder', () => {
+  it('reports a record with any byte changed as damaged and reads those around it', () => {
+    const sound = sealed([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
+    const [, start, end] = sealRecords(sound) as [number, number, number, number]
+    for (let at = start; at < end; at++) {
+      const bytes = sound.slice()
+      bytes[at]! ^= 0x5a
+      const records = decodeRecords(bytes, 3)
+      assert.deepEqual(
+        records.map(record => record.kind),
+        at < start + 4 ? ['event', 'damaged', 'damaged'] : ['event', 'damaged', 'event'],
+        `byte ${at - start} of the record`,
+      )
+    }
+  })
+
+  it('accounts for every record that a damaged length swallows', () => {
+    const bytes = sealed([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
+    const [, start] = sealRecords(bytes) as [number, number]
+    bytes[start + 3] = 0xff
+    const records = decodeRecords(bytes, 4)
+    assert.deepEqual(
+      records.map(record => record.kind),
+      ['event', 'damaged', 'damaged', 'damaged'],
+    )
+    assert.deepEqual(
+      records.map(record => (record.kind === 'damaged' ? record.body.length : 0)),
+      [0, bytes.length - start, 0, 0],
+    )
+    assert.equal(decodeRecords(bytes).length, 2)
+  })
+
+  it('takes a record of a version it does not know for damaged', () => {
+    const { bytes } = encodedEvents([aCapturedEvent(1), aCapturedEvent(2)])
+    bytes[8] = 2
+    sealRecords(bytes)
+    assert.deepEqual(
+      decodeRecords(bytes, 2).map(record => record.kind),
+      ['damaged', 'event'],
+    )
+  })
+
+  it('never throws on arbitrary bytes and answers as many records as it was told', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 400 }), fc.integer({ min: 0, max: 5 }), (bytes, recordCount) => {
+        const records = decodeRecords(bytes, recordCount)
+        assert.equal(records.length, recordCount)
+        assert.ok(records.every(record => record.kind === 'damaged'))
+      }),
+    )
+  })
+
+  it('skips records without decoding them and knows the size of the next', () => {
+    const events = [aCapturedEvent(1), aCapturedEvent(22), aCapturedEvent(333)]
+    const bytes = sealed(events)
+    const places = sealRecords(bytes)
+    const cursor = new RecordCursor(bytes, 3)
+    cursor.skip(2)
+    assert.equal(cursor.nextBytes, places[3]! - places[2]!)
+    assert.deepEqual(cursor.next(), { kind: 'event', event: events[2] })
+    assert.ok(cursor.done)
+  })
+})
+
+function sealed(events: readonly CapturedEvent[]): Uint8Array<ArrayBuffer> {
+  const encoder = new RecordEncoder()
+  for (const event of events) encoder.addEvent(event)
+  encoder.addReject(aCapturedReject())
+  const { bytes } = encoder.finish()
+  const places = sealRecords(bytes)
+  return bytes.slice(0, places[events.length])
+}
+
+function distinctIds(bytes: Uint8Array): string[] {
+  return decodeRecords(bytes).map(record => (record.kind === 'event' ? record.event.distinctId : record.kind))
+}

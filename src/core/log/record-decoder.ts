@@ -1,0 +1,155 @@
+// From the bytes of the log back to events and rejects. Nothing that is on a disk can make this throw: a record whose
+// checksum or content does not hold becomes `damaged`, and reading goes on behind it.
+
+import { crc32 } from 'node:zlib'
+import { type CapturedEvent, type CapturedReject, type LogRecord, lanes } from '../events/captured-event.ts'
+import { recordBytesAt } from './record-codec.ts'
+import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
+
+/**
+ * Every record of a run. With `recordCount`, exactly so many come back: when a length is damaged nobody knows where the
+ * next record begins, so the rest of the run is one `damaged` record and each record lost in it an empty `damaged` one.
+ */
+export function decodeRecords(bytes: Uint8Array, recordCount?: number): LogRecord[] {
+  const cursor = new RecordCursor(bytes, recordCount)
+  const records: LogRecord[] = []
+  while (!cursor.done) records.push(cursor.next())
+  return records
+}
+
+/** Goes through a run record by record: `skip` looks at lengths only, `next` decodes. About 1 µs for an event of 1 KB. */
+export class RecordCursor {
+  readonly #bytes: Buffer
+  readonly #view: DataView
+  readonly #recordCount: number | undefined
+  #at = 0
+  #index = 0
+
+  /** `recordCount` undefined: as many as the bytes hold. */
+  constructor(bytes: Uint8Array, recordCount?: number) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#recordCount = recordCount
+  }
+
+  get done(): boolean {
+    return this.#recordCount === undefined ? this.#at >= this.#bytes.length : this.#index >= this.#recordCount
+  }
+
+  /** Bytes that `next` will consume. */
+  get nextBytes(): number {
+    const left = this.#bytes.length - this.#at
+    const size = recordBytesAt(this.#view, this.#at)
+    if (size === 0) return left
+    // The last one has to reach exactly to the end; if not, some length before it was wrong.
+    return this.#index + 1 === this.#recordCount && size !== left ? left : size
+  }
+
+  skip(recordCount: number): void {
+    for (let skipped = 0; skipped < recordCount && !this.done; skipped++) {
+      this.#at += this.nextBytes
+      this.#index++
+    }
+  }
+
+  next(): LogRecord {
+    const start = this.#at
+    const end = start + this.nextBytes
+    this.#at = end
+    this.#index++
+    return this.#decode(start, end) ?? { kind: 'damaged', body: new Uint8Array(this.#bytes.subarray(start, end)) }
+  }
+
+  /** Undefined when the bytes are no sound record. */
+  #decode(start: number, end: number): LogRecord | undefined {
+    const view = this.#view
+    if (end - start < headerBytes || view.getUint32(start + field.size, true) !== end - start) return undefined
+    const checksum = crc32(this.#bytes.subarray(start + checksumStart, end))
+    if (checksum !== view.getUint32(start + field.checksum, true)) return undefined
+    if (view.getUint8(start + field.version) !== recordVersion) return undefined
+    const bodyStart = start + headerBytes + view.getUint32(start + field.headBytes, true)
+    const setStart = bodyStart + view.getUint32(start + field.bodyBytes, true)
+    const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
+    if (setOnceStart > end) return undefined
+    const head = this.#bytes.toString('utf8', start + headerBytes, bodyStart)
+    const body = this.#bytes.toString('utf8', bodyStart, setStart)
+    switch (view.getUint8(start + field.kind)) {
+      case kindEvent: {
+        const set = this.#bytes.toString('utf8', setStart, setOnceStart)
+        const setOnce = this.#bytes.toString('utf8', setOnceStart, end)
+        const event = decodeEvent(view, start, head, body, set, setOnce)
+        return event === undefined ? undefined : { kind: 'event', event }
+      }
+      case kindReject: {
+        const reject = decodeReject(view, start, head, body)
+        return reject === undefined ? undefined : { kind: 'reject', reject }
+      }
+      default:
+        return undefined
+    }
+  }
+}
+
+function decodeEvent(
+  view: DataView,
+  start: number,
+  head: string,
+  propertiesJson: string,
+  set: string,
+  setOnce: string,
+): CapturedEvent | undefined {
+  const lane = lanes[view.getUint8(start + field.lane)]
+  const flags = view.getUint8(start + field.flags)
+  const tokenEnd = view.getUint32(start + field.tokenLength, true)
+  const uuidEnd = tokenEnd + view.getUint32(start + field.uuidLength, true)
+  const nameEnd = uuidEnd + view.getUint32(start + field.nameLength, true)
+  const distinctIdEnd = nameEnd + view.getUint32(start + field.distinctIdLength, true)
+  const ipEnd = distinctIdEnd + view.getUint32(start + field.ipLength, true)
+  if (lane === undefined || ipEnd !== head.length) return undefined
+  return {
+    projectId: view.getUint32(start + field.projectId, true),
+    token: head.slice(0, tokenEnd),
+    lane,
+    historicalMigration: (flags & flag.historicalMigration) !== 0,
+    importJobId: view.getUint32(start + field.importJobId, true),
+    protocol: (flags & flag.protocolV1) !== 0 ? 'v1' : 'v0',
+    personProcessingForcedOff: (flags & flag.personProcessingForcedOff) !== 0,
+    receivedAtMs: view.getFloat64(start + field.receivedAtMs, true),
+    capturedAtMs: view.getFloat64(start + field.capturedAtMs, true),
+    timestampMs: view.getFloat64(start + field.timestampMs, true),
+    sentAtMs: (flags & flag.hasSentAt) !== 0 ? view.getFloat64(start + field.sentAtMs, true) : null,
+    uuid: head.slice(tokenEnd, uuidEnd),
+    name: head.slice(uuidEnd, nameEnd),
+    distinctId: head.slice(nameEnd, distinctIdEnd),
+    ip: head.slice(distinctIdEnd),
+    propertiesJson,
+    setJson: (flags & flag.hasSet) !== 0 ? set : null,
+    setOnceJson: (flags & flag.hasSetOnce) !== 0 ? setOnce : null,
+  }
+}
+
+function decodeReject(view: DataView, start: number, head: string, body: string): CapturedReject | undefined {
+  const lane = lanes[view.getUint8(start + field.lane)]
+  const tokenEnd = view.getUint32(start + field.tokenLength, true)
+  const uuidEnd = tokenEnd + view.getUint32(start + field.uuidLength, true)
+  const nameEnd = uuidEnd + view.getUint32(start + field.nameLength, true)
+  const distinctIdEnd = nameEnd + view.getUint32(start + field.distinctIdLength, true)
+  const reasonEnd = distinctIdEnd + view.getUint32(start + field.ipLength, true)
+  const fieldEnd = reasonEnd + view.getUint32(start + field.fieldLength, true)
+  if (lane === undefined || fieldEnd !== head.length) return undefined
+  return {
+    projectId: view.getUint32(start + field.projectId, true),
+    token: head.slice(0, tokenEnd),
+    lane,
+    historicalMigration: (view.getUint8(start + field.flags) & flag.historicalMigration) !== 0,
+    importJobId: view.getUint32(start + field.importJobId, true),
+    receivedAtMs: view.getFloat64(start + field.receivedAtMs, true),
+    capturedAtMs: view.getFloat64(start + field.capturedAtMs, true),
+    reason: head.slice(distinctIdEnd, reasonEnd),
+    field: head.slice(reasonEnd),
+    uuid: head.slice(tokenEnd, uuidEnd),
+    name: head.slice(uuidEnd, nameEnd),
+    distinctId: head.slice(nameEnd, distinctIdEnd),
+    body,
+  }
+}
