@@ -1,0 +1,24 @@
+// The floor: Fastify that parses the body and serialises an answer, and does nothing else.
+// `node bench/floor-server.ts`: prints its port. Answers are set by IPC: {answers: {path: json value}}.
+
+import { gunzipSync } from 'node:zlib'
+import Fastify from 'fastify'
+
+let answers: Record<string, unknown> = {}
+process.on('message', (message: { answers: Record<string, unknown> }) => {
+  answers = message.answers
+  process.send!({ type: 'set' })
+})
+const server = Fastify({ logger: false, bodyLimit: 64 * 2 ** 20 })
+server.removeAllContentTypeParsers()
+server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+server.post('/*', (request, reply) => {
+  const body = request.body as Buffer
+  const text = request.headers['content-encoding'] === 'gzip' ? gunzipSync(body).toString() : body.toString()
+  JSON.parse(text)
+  const path = request.url.split('?')[0]!
+  reply.header('content-type', 'application/json').send(JSON.stringify(answers[path] ?? { status: 'Ok' }))
+})
+await server.listen({ port: 0, host: '127.0.0.1' })
+const address = server.server.address() as { port: number }
+process.send?.({ type: 'listening', port: address.port })

@@ -1,0 +1,108 @@
+// A cheap HTTP/1.1 client over raw sockets: prepared request bytes, keep-alive, one request in flight per connection.
+// Run as a process of its own (`bench/load-process.ts`), so that it can be pinned to another core than the server.
+
+import { connect, type Socket } from 'node:net'
+
+export interface LoadOptions {
+  readonly port: number
+  readonly connections: number
+  readonly durationMs: number
+  /** Requests, used in turn. */
+  readonly requests: readonly Buffer[]
+  /** Requests per second in all; absent = as fast as answers come. */
+  readonly rate?: number
+}
+
+export interface LoadResult {
+  readonly answerCount: number
+  /** Answers that were not 200. */
+  readonly failureCount: number
+  readonly seconds: number
+  /** Milliseconds from the moment a request was due. */
+  readonly p50: number
+  readonly p99: number
+  readonly max: number
+}
+
+const headerEnd = Buffer.from('\r\n\r\n')
+
+export function httpRequest(path: string, body: Buffer, headers: Record<string, string> = {}): Buffer {
+  const lines = Object.entries({
+    host: '127.0.0.1',
+    'content-type': 'application/json',
+    'content-length': String(body.length),
+    ...headers,
+  })
+  return Buffer.concat([
+    Buffer.from(`POST ${path} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}`).join('\r\n')}\r\n\r\n`),
+    body,
+  ])
+}
+
+export async function runLoad(options: LoadOptions): Promise<LoadResult> {
+  const latencies: number[] = []
+  let answerCount = 0
+  let failureCount = 0
+  let next = 0
+  const startedAt = performance.now()
+  const endsAt = startedAt + options.durationMs
+  const gapMs = options.rate === undefined ? 0 : 1000 / options.rate
+  let due = startedAt
+
+  await Promise.all(Array.from({ length: options.connections }, drive))
+  latencies.sort((a, b) => a - b)
+  const at = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0
+  return {
+    answerCount,
+    failureCount,
+    seconds: (performance.now() - startedAt) / 1000,
+    p50: at(0.5),
+    p99: at(0.99),
+    max: at(1),
+  }
+
+  function drive(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port: options.port, host: '127.0.0.1', noDelay: true })
+      let sentAt = 0
+      let received: Buffer = Buffer.alloc(0)
+      let expected = -1
+      const send = () => {
+        const now = performance.now()
+        if (now >= endsAt) return finish(socket, resolve)
+        if (gapMs === 0) {
+          sentAt = now
+          return void socket.write(options.requests[next++ % options.requests.length]!)
+        }
+        sentAt = due
+        due += gapMs
+        const waitMs = sentAt - now
+        if (waitMs > 1) setTimeout(() => void socket.write(options.requests[next++ % options.requests.length]!), waitMs)
+        else socket.write(options.requests[next++ % options.requests.length]!)
+      }
+      socket.on('connect', send)
+      socket.on('error', reject)
+      socket.on('data', chunk => {
+        received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+        if (expected < 0) {
+          const end = received.indexOf(headerEnd)
+          if (end < 0) return
+          const length = /content-length: (\d+)/i.exec(received.toString('latin1', 0, end))
+          expected = end + 4 + Number(length?.[1] ?? 0)
+        }
+        if (received.length < expected) return
+        answerCount++
+        if (received.toString('latin1', 9, 12) !== '200') failureCount++
+        latencies.push(performance.now() - sentAt)
+        received = Buffer.alloc(0)
+        expected = -1
+        send()
+      })
+    })
+  }
+}
+
+function finish(socket: Socket, resolve: () => void): void {
+  socket.end()
+  resolve()
+}

@@ -1,0 +1,21 @@
+// `npm run bench [-- WORD…]`: every figure beside its floor from the same run. See bench/README.md.
+
+import { arch, cpus, platform } from 'node:os'
+import { cores } from './processes.ts'
+import { capture } from './scenarios/capture.ts'
+import { decide } from './scenarios/decide.ts'
+import { startup } from './scenarios/startup.ts'
+import { worker } from './scenarios/worker.ts'
+
+const scenarios = { startup, decide, capture, worker }
+
+const words = process.argv.slice(2)
+console.log(
+  `node ${process.versions.node}, ${platform()} ${arch()}, ${cpus()[0]?.model ?? 'unknown cpu'} × ${cpus().length}`,
+)
+if (cores === null) console.log('one core only: server and load share it, the figures mean little')
+for (const [name, scenario] of Object.entries(scenarios)) {
+  if (words.length > 0 && !words.some(word => name.includes(word))) continue
+  console.log(`\n${name}`)
+  await scenario()
+}

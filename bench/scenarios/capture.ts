@@ -1,0 +1,40 @@
+// Capture: single events and gzipped batches of 100, durable before the answer, beside Fastify parsing the same bodies.
+
+import { movePinned, startBenchServer } from '../bench-server.ts'
+import { batchJson, captureBody, gzipped } from '../bodies.ts'
+import { startFloor } from '../floor.ts'
+import { httpRequest } from '../load-generator.ts'
+import { load, measured } from '../processes.ts'
+import { micros, print } from '../report.ts'
+
+export async function capture(): Promise<void> {
+  const server = await startBenchServer()
+  const floor = await startFloor()
+  try {
+    for (const pid of Object.values(server.childPids())) movePinned(pid, 'load')
+    const singles = Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index)))
+    const batches = Array.from({ length: 20 }, (_, index) =>
+      httpRequest('/batch/', gzipped(batchJson(index * 100, 100)), { 'content-encoding': 'gzip' }),
+    )
+    for (const [name, requests, connections, aim] of [
+      ['capture, single', singles, 64, '≥ 0.5, p50 ≤ 3 ms at 70 %'],
+      ['/batch/ of 100, gzipped', batches, 16, '≥ 0.5'],
+    ] as const) {
+      const options = { connections, durationMs: 4_000, requests }
+      const bare = await measured(floor.pid, { ...options, port: floor.port })
+      const ours = await measured(server.pid, { ...options, port: server.port })
+      const calm = await load({ ...options, port: server.port, rate: (ours.answerCount / ours.seconds) * 0.7 })
+      print({
+        name,
+        value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p50 ${calm.p50.toFixed(1)} p99 ${calm.p99.toFixed(1)} ms`,
+        floor: micros(bare.cpuMicros),
+        ratio: bare.cpuMicros / ours.cpuMicros,
+        aim,
+      })
+      if (ours.failureCount > 0) console.log(`  ${ours.failureCount} answers were not 200`)
+    }
+  } finally {
+    floor.stop()
+    await server.stop()
+  }
+}

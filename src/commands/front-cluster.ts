@@ -1,0 +1,103 @@
+// Several fronts on one port through node:cluster: starts them, restarts them with back-off, and carries messages
+// between them and the worker.
+
+import cluster, { type Worker } from 'node:cluster'
+import type { FrontHost } from '../compose.ts'
+import type { Config } from '../config.ts'
+import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+
+export interface FrontCluster {
+  readonly addresses: { url: string; adminUrl: string | null }
+  tellProcessing(state: ProcessingState): void
+  stop(): Promise<void>
+}
+
+export interface FrontClusterOptions {
+  readonly config: Config
+  readonly environment: NodeJS.ProcessEnv
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly mainPath: string
+  readonly host: FrontHost
+  /** Latest numbers of every process, by name; fronts add theirs. */
+  readonly snapshots: Map<string, MetricsSnapshot>
+}
+
+const restartDelayMs = { first: 100, max: 10_000 }
+const stopGraceMs = 8_000
+
+/** Resolves when every front listens. @throws the first front's failure to listen. */
+export async function startFrontCluster(options: FrontClusterOptions): Promise<FrontCluster> {
+  const { config, host, logger, snapshots } = options
+  let isStopping = false
+  let failures = 0
+  cluster.setupPrimary({ exec: options.mainPath, args: ['front'], execArgv: ['--disable-warning=ExperimentalWarning'] })
+
+  const start = (): Promise<{ url: string; adminUrl: string | null }> =>
+    new Promise((resolve, reject) => {
+      const worker = cluster.fork(options.environment)
+      worker.on('message', (message: FromFront) => {
+        switch (message.type) {
+          case 'listening':
+            failures = 0
+            tell(worker, { type: 'processing', state: host.processingState() })
+            return resolve(message)
+          case 'listen_failed':
+            return reject(
+              Object.assign(new Error(message.message), { code: /EADDRINUSE|EACCES/.exec(message.message)?.[0] }),
+            )
+          case 'nudge':
+            return host.nudge(message.lane)
+          case 'metrics':
+            snapshots.set(`front ${worker.id}`, message.metrics)
+            return
+          case 'metrics_wanted': {
+            const others = [...snapshots]
+              .filter(([name]) => name !== `front ${worker.id}`)
+              .map(([, metrics]) => metrics)
+            return tell(worker, { type: 'metrics_given', requestId: message.requestId, metrics: others })
+          }
+        }
+      })
+      worker.on('exit', (code, signal) => {
+        snapshots.delete(`front ${worker.id}`)
+        if (isStopping) return
+        reject(new Error(`a front ended with ${signal ?? code}`))
+        logger.warn({ child: 'front', code, signal }, 'a process ended; it will be started again')
+        options.metrics.childRestarts.inc({ process: 'front' })
+        const delayMs = Math.min(restartDelayMs.max, restartDelayMs.first * 2 ** failures++)
+        setTimeout(() => {
+          if (!isStopping) start().catch(cause => logger.warn({ err: cause }, 'a front could not be started'))
+        }, delayMs)
+      })
+    })
+
+  const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
+  return {
+    addresses: addresses[0]!,
+    tellProcessing: state => {
+      for (const worker of Object.values(cluster.workers ?? {})) tell(worker!, { type: 'processing', state })
+    },
+    stop: async () => {
+      isStopping = true
+      await Promise.all(Object.values(cluster.workers ?? {}).map(worker => end(worker!)))
+    },
+  }
+}
+
+async function end(worker: Worker): Promise<void> {
+  await new Promise<void>(resolve => {
+    const killer = setTimeout(() => worker.process.kill('SIGKILL'), stopGraceMs)
+    worker.once('exit', () => {
+      clearTimeout(killer)
+      resolve()
+    })
+    tell(worker, { type: 'shutdown' })
+  })
+}
+
+function tell(worker: Worker, message: ToFront): void {
+  if (worker.isConnected()) worker.send(message, () => undefined) // a front on its way out is restarted anyway
+}

@@ -1,0 +1,69 @@
+// `pennon front`: one of several HTTP processes on one port, started by `serve` through node:cluster.
+
+import { systemClock } from '../adapters/system/clock.ts'
+import { composeFront, type FrontHost } from '../compose.ts'
+import { readConfig } from '../config.ts'
+import { watchParent } from '../processes/child-channel.ts'
+import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
+import { createLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { refuse } from './refuse.ts'
+
+const reportEveryMs = 1_000
+const metricsWaitMs = 1_000
+
+export async function front(): Promise<void> {
+  process.title = 'pennon front'
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const config = read.value
+  const logger = createLogger({ level: config.logLevel, process: 'front' })
+  const metrics = createMetrics({ defaultMetrics: true })
+  const host = parentHost()
+  const composed = await composeFront({ config, clock: systemClock, logger, metrics, host })
+
+  watchParent(async () => {
+    await composed.close()
+    process.exit(0)
+  }, host.receive)
+  try {
+    tell({ type: 'listening', ...(await composed.listen()) })
+  } catch (cause) {
+    tell({ type: 'listen_failed', message: (cause as Error).message })
+  }
+  setInterval(
+    async () => tell({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() }),
+    reportEveryMs,
+  ).unref()
+}
+
+/** The host of a front whose supervisor is another process. */
+function parentHost(): FrontHost & { receive(message: { type: string }): void } {
+  let processing: ProcessingState = 'starting'
+  let lastRequestId = 0
+  const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
+  return {
+    nudge: lane => tell({ type: 'nudge', lane }),
+    processingState: () => processing,
+    otherMetrics: () =>
+      new Promise(resolve => {
+        const requestId = ++lastRequestId
+        const give = (metrics: readonly MetricsSnapshot[]) => {
+          waiting.delete(requestId)
+          resolve(metrics)
+        }
+        waiting.set(requestId, give)
+        setTimeout(() => give([]), metricsWaitMs).unref()
+        tell({ type: 'metrics_wanted', requestId })
+      }),
+    receive: received => {
+      const message = received as ToFront
+      if (message.type === 'processing') processing = message.state
+      if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
+    },
+  }
+}
+
+function tell(message: FromFront): void {
+  if (process.connected) process.send!(message, () => undefined) // a parent that is gone is noticed by its channel
+}

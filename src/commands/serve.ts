@@ -1,0 +1,53 @@
+// `pennon serve`: an instance for people. Prints what to do next, and stops cleanly.
+
+import { readConfig } from '../config.ts'
+import { createLogger } from '../telemetry/log.ts'
+import { firstSteps } from './first-steps.ts'
+import { refuse } from './refuse.ts'
+import { startService } from './start-service.ts'
+
+const stopMsMax = 10_000
+
+export async function serve(options: { frontProcesses?: string }): Promise<void> {
+  process.title = 'pennon serve'
+  const environment = {
+    ...process.env,
+    ...(options.frontProcesses && { PENNON_FRONT_PROCESSES: options.frontProcesses }),
+  }
+  const read = readConfig(environment)
+  if (!read.ok) refuse(read.error)
+  const config = read.value
+  const logger = createLogger({ level: config.logLevel, process: 'serve' })
+
+  let isStopping = false
+  let stop: (() => Promise<void>) | undefined
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (isStopping) return
+    isStopping = true
+    logger.info({ signal }, 'stopping')
+    setTimeout(() => {
+      logger.error('the stop took too long; ending at once')
+      process.exit(1)
+    }, stopMsMax).unref()
+    const stopped = stop === undefined ? Promise.resolve() : stop()
+    stopped.then(
+      () => process.exit(0),
+      cause => {
+        logger.error({ err: cause }, 'the stop failed')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+
+  const started = await startService({ config, logger, environment })
+  if (!started.ok) refuse(started.error)
+  const service = started.value
+  stop = () => service.stop()
+  if (isStopping) {
+    await service.stop()
+    process.exit(0)
+  }
+  process.stdout.write(firstSteps(service, config))
+}

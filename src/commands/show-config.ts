@@ -1,0 +1,21 @@
+// `pennon config`: every setting, its value and where that comes from.
+
+import { describeConfig, readConfig } from '../config.ts'
+import { refuse } from './refuse.ts'
+
+export function showConfig(options: { json?: boolean }): void {
+  const lines = describeConfig(process.env)
+  if (options.json) {
+    console.log(JSON.stringify(lines, null, 2))
+  } else {
+    const width = Math.max(...lines.map(line => line.variable.length))
+    for (const { variable, value, origin, meaning } of lines) {
+      console.log(
+        `${variable.padEnd(width)}  ${value === '' ? '–' : value}${origin === 'environment' ? '  (from the environment)' : ''}`,
+      )
+      console.log(`${' '.repeat(width)}  ${meaning}`)
+    }
+  }
+  const config = readConfig(process.env)
+  if (!config.ok) refuse(config.error)
+}

@@ -1,0 +1,160 @@
+// A whole instance on this host: the folder's lock, the first project, the front (or several), and the supervised
+// children. `serve` runs it for people, tests run it with a clock and a log of their own.
+
+import cluster from 'node:cluster'
+import { fileURLToPath } from 'node:url'
+import { systemClock } from '../adapters/system/clock.ts'
+import {
+  type Bootstrapped,
+  bootstrap,
+  composeFront,
+  type Front,
+  type FrontHost,
+  type FrontOverrides,
+  prepareEngineChild,
+} from '../compose.ts'
+import type { Config } from '../config.ts'
+import { err, ok, type Result } from '../core/result.ts'
+import type { Clock } from '../ports/clock.ts'
+import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
+import type { FromWorker, MetricsSnapshot, ProcessingState } from '../processes/messages.ts'
+import { SupervisedChild } from '../processes/supervisor.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { startFrontCluster } from './front-cluster.ts'
+
+const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
+/** All of it stays within the 10 s that a stop may take. */
+const grace = { workerMs: 4_000, eventsMs: 2_000 }
+const lockWaitMs = 10_000
+
+export interface Service {
+  readonly url: string
+  readonly adminUrl: string | null
+  readonly bootstrapped: Bootstrapped
+  /** Process ids of the children, by name, as of now. */
+  childPids(): Record<string, number | undefined>
+  processingState(): ProcessingState
+  /** Tests only: moves the injected clock of the worker. */
+  setWorkerClock(nowMs: number): void
+  /** Stops accepting, finishes requests, writes what is queued, ends the children, gives the folder back. */
+  stop(): Promise<void>
+}
+
+export interface ServiceOptions extends FrontOverrides {
+  readonly config: Config
+  readonly logger: Logger
+  /** What the children read their settings from. */
+  readonly environment: NodeJS.ProcessEnv
+  /** Replaces the system clock in the front and, by a hidden option, in the worker. */
+  readonly clock?: Clock
+}
+
+/** @returns one line for a person when the start has to be refused: folder in use or not writable, port in use. */
+export async function startService(options: ServiceOptions): Promise<Result<Service, string>> {
+  const { config, logger, environment } = options
+  const clock = options.clock ?? systemClock
+  const metrics = createMetrics({ defaultMetrics: true })
+  const locked = await acquireDataLock(config.dataFolder, { waitMsMax: lockWaitMs })
+  if (!locked.ok) return locked
+  const lock = locked.value
+
+  let processing: ProcessingState = 'starting'
+  const snapshots = new Map<string, MetricsSnapshot>()
+  const setProcessing = (state: ProcessingState) => {
+    processing = state
+    fronts?.tellProcessing(state)
+  }
+  const worker = new SupervisedChild({
+    ...childOptions('work', lock),
+    args: () => ['work', ...(options.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())])],
+    onMessage: received => {
+      const message = received as FromWorker
+      if (message.type === 'processing') setProcessing(message.state)
+      if (message.type === 'metrics') snapshots.set('work', message.metrics)
+    },
+    onRestart: () => {
+      setProcessing('restarting')
+      metrics.childRestarts.inc({ process: 'work' })
+    },
+  })
+  const events =
+    config.clickhouseUrl === null
+      ? new SupervisedChild({
+          ...childOptions('events', lock),
+          args: async () => prepareEngineChild(config),
+          onRestart: () => metrics.childRestarts.inc({ process: 'events' }),
+        })
+      : null
+
+  let fronts: Awaited<ReturnType<typeof startFrontCluster>> | undefined
+  let front: Front | undefined
+  const stopChildren = async () => {
+    await worker.stop(grace.workerMs)
+    await events?.stop(grace.eventsMs)
+  }
+  try {
+    const bootstrapped = await bootstrap({ config, clock, logger })
+    const host: FrontHost = {
+      nudge: lane => worker.send({ type: 'nudge', lane }),
+      processingState: () => processing,
+      otherMetrics: async () => [...snapshots.values()],
+    }
+    let addresses: { url: string; adminUrl: string | null }
+    if (config.frontProcesses > 1 && cluster.isPrimary) {
+      fronts = await startFrontCluster({ config, environment, logger, metrics, mainPath, host, snapshots })
+      addresses = fronts.addresses
+    } else {
+      front = await composeFront({ config, clock, logger, metrics, host, ...overridesOf(options) })
+      addresses = await front.listen()
+    }
+    await events?.start()
+    await worker.start()
+    return ok({
+      ...addresses,
+      bootstrapped,
+      childPids: () => ({ work: worker.pid, events: events?.pid }),
+      processingState: () => processing,
+      setWorkerClock: nowMs => worker.send({ type: 'clock', nowMs }),
+      stop: async () => {
+        await fronts?.stop()
+        await front?.close()
+        await stopChildren()
+        lock.release()
+      },
+    })
+  } catch (cause) {
+    await fronts?.stop()
+    await front?.close()
+    await stopChildren()
+    lock.release()
+    return err(startFailure(cause as Error & { code?: string }, config))
+  }
+
+  function childOptions(name: string, dataLock: DataLock) {
+    return {
+      name,
+      mainPath,
+      env: environment,
+      logger,
+      random: Math.random,
+      onStart: (pid: number) => dataLock.setChild(name, pid),
+      onExit: () => dataLock.setChild(name, null),
+    }
+  }
+}
+
+function overridesOf(options: ServiceOptions): FrontOverrides {
+  return { ...(options.eventLog && { eventLog: options.eventLog }) }
+}
+
+function startFailure(cause: Error & { code?: string }, config: Config): string {
+  const place = `${config.host}:${config.port}`
+  if (cause.code === 'EADDRINUSE')
+    return `The address ${place} is in use by another program. Stop it, or set PORT to a free port.`
+  if (cause.code === 'EACCES')
+    return `The address ${place} may not be used by this user. Set PORT to a port above 1023.`
+  if (cause.code === 'EADDRNOTAVAIL')
+    return `The address ${config.host} is not one of this machine's. Set HOST to one that is.`
+  return `The start failed: ${cause.message}`
+}

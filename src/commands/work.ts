@@ -1,0 +1,54 @@
+// `pennon work`: the worker process. Under `serve` it reports its state and numbers to the parent and is nudged by it.
+
+import { systemClock } from '../adapters/system/clock.ts'
+import { composeWorker } from '../compose.ts'
+import { readConfig } from '../config.ts'
+import { watchParent } from '../processes/child-channel.ts'
+import type { FromWorker, ToWorker } from '../processes/messages.ts'
+import { createLogger } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { refuse } from './refuse.ts'
+import { isTestClockAllowed, movableClock } from './test-clock.ts'
+
+const reportEveryMs = 1_000
+
+export async function work(options: { testClock?: string } = {}): Promise<void> {
+  process.title = 'pennon work'
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const config = read.value
+  if (options.testClock !== undefined && !isTestClockAllowed(config.host))
+    refuse('--test-clock is for tests on loopback only.')
+  const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
+
+  const logger = createLogger({ level: config.logLevel, process: 'work' })
+  const metrics = createMetrics({ defaultMetrics: true })
+  const stopping = new AbortController()
+  const worker = await composeWorker({ config, clock: testClock ?? systemClock, logger, metrics })
+
+  watchParent(
+    () => stopping.abort(),
+    message => {
+      const known = message as ToWorker
+      if (known.type === 'nudge') worker.nudge(known.lane)
+      if (known.type === 'clock') testClock?.set(known.nowMs)
+    },
+  )
+  const report = () => {
+    tell({ type: 'processing', state: worker.state() })
+    metrics.registry.getMetricsAsJSON().then(snapshot => tell({ type: 'metrics', metrics: snapshot }), reportFailure)
+  }
+  const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'metrics could not be collected')
+  worker.onStateChange(state => tell({ type: 'processing', state }))
+  const timer = setInterval(report, reportEveryMs)
+
+  const end = await worker.run(stopping.signal)
+  clearInterval(timer)
+  await worker.close()
+  if (end === 'not_owner') logger.warn('another worker owns the log now; this one ends')
+  process.exit(end === 'not_owner' ? 3 : 0)
+}
+
+function tell(message: FromWorker): void {
+  if (process.connected) process.send!(message, () => undefined) // a parent that is gone is noticed by its channel
+}

@@ -1,0 +1,31 @@
+// What the processes of one instance tell each other over IPC.
+
+import type { LogLane } from '#core/events/captured-event.ts'
+
+/** `ok`, or why events are not being processed: `starting`, `waiting_for_event_store`, `restarting`, `stopped`. */
+export type ProcessingState = string
+
+/** Numbers of a prom-client registry, as `getMetricsAsJSON` gives them. */
+export type MetricsSnapshot = readonly object[]
+
+export type FromWorker =
+  | { readonly type: 'processing'; readonly state: ProcessingState }
+  | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
+
+export type ToWorker =
+  | { readonly type: 'shutdown' }
+  | { readonly type: 'nudge'; readonly lane: LogLane }
+  /** Tests only: moves an injected clock. */
+  | { readonly type: 'clock'; readonly nowMs: number }
+
+export type FromFront =
+  | { readonly type: 'listening'; readonly url: string; readonly adminUrl: string | null }
+  | { readonly type: 'listen_failed'; readonly message: string }
+  | { readonly type: 'nudge'; readonly lane: LogLane }
+  | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
+  | { readonly type: 'metrics_wanted'; readonly requestId: number }
+
+export type ToFront =
+  | { readonly type: 'shutdown' }
+  | { readonly type: 'processing'; readonly state: ProcessingState }
+  | { readonly type: 'metrics_given'; readonly requestId: number; readonly metrics: readonly MetricsSnapshot[] }

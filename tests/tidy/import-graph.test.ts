@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+// Who may import whom, folder by folder: the picture in ARCHITECTURE.md, kept true.
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+const everything = ['*']
+const allowed: Record<string, readonly string[]> = {
+  core: [],
+  ports: ['core'],
+  wire: ['core'],
+  telemetry: [],
+  services: ['core', 'ports', 'telemetry'],
+  adapters: ['core', 'ports', 'telemetry'],
+  http: ['wire', 'services', 'core', 'ports', 'telemetry'],
+  processes: ['core', 'telemetry'],
+  commands: everything,
+  'compose.ts': everything,
+  'main.ts': everything,
+  'config.ts': ['core', 'telemetry'],
+}
+
+/** Adapter folders that others build on: the shared queries of the two SQL engines, the dialect of both event stores. */
+const sharedAdapters = new Set(['sql', 'clickhouse'])
+
+interface Arrow {
+  readonly from: string
+  readonly to: string
+  readonly text: string
+}
+
+const files = globSync('src/**/*.ts', { cwd: root }).filter(file => !file.endsWith('.test.ts'))
+const arrows = files.flatMap(arrowsOf)
+
+function arrowsOf(file: string): Arrow[] {
+  const source = readFileSync(join(root, file), 'utf8')
+  const targets = [...source.matchAll(/(?:from\s+|import\s*\(\s*|import\s+)'([^']+)'/g)].map(match => match[1]!)
+  return targets
+    .filter(target => target.startsWith('#') || target.startsWith('.'))
+    .map(target => {
+      const to = target.startsWith('#') ? `src/${target.slice(1)}` : normalize(join(dirname(file), target))
+      return { from: file, to: relative('.', to), text: `${file} → ${to}` }
+    })
+}
+
+function areaOf(file: string): string {
+  return file.split('/')[1]!
+}
+
+describe('the import graph', () => {
+  it('has no arrow that the layout forbids', () => {
+    const forbidden = arrows.filter(({ from, to }) => {
+      const [source, target] = [areaOf(from), areaOf(to)]
+      if (source === target) return false
+      const permitted = allowed[source]
+      assert.ok(permitted, `src/${source} has no row in the table of this test`)
+      return permitted !== everything && !permitted.includes(target)
+    })
+    assert.deepEqual(
+      forbidden.map(arrow => arrow.text),
+      [],
+    )
+  })
+
+  it('keeps adapters apart, so that exchanging one never edits another', () => {
+    const crossing = arrows.filter(({ from, to }) => {
+      if (areaOf(from) !== 'adapters' || areaOf(to) !== 'adapters') return false
+      const [source, target] = [from.split('/')[2]!, to.split('/')[2]!]
+      return source !== target && !sharedAdapters.has(target)
+    })
+    assert.deepEqual(
+      crossing.map(arrow => arrow.text),
+      [],
+    )
+  })
+
+  it('has no circle', () => {
+    const next = Map.groupBy(arrows, arrow => arrow.from)
+    const done = new Set<string>()
+    const walk = (file: string, path: readonly string[]): void => {
+      if (path.includes(file)) assert.fail(`circle: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
+      if (done.has(file)) return
+      for (const { to } of next.get(file) ?? []) walk(to, [...path, file])
+      done.add(file)
+    }
+    for (const file of files) walk(file, [])
+  })
+
+  it('has no file in src that nothing reaches', () => {
+    const reached = new Set<string>()
+    const visit = (file: string): void => {
+      if (reached.has(file)) return
+      reached.add(file)
+      const source = readFileSync(join(root, file), 'utf8')
+      for (const { to } of arrowsOf(file)) visit(to)
+      // Threads are started by file name.
+      for (const match of source.matchAll(/new URL\('(\.[^']+\.ts)', import\.meta\.url\)/g))
+        visit(normalize(join(dirname(file), match[1]!)))
+    }
+    visit('src/main.ts')
+    const tests = globSync(['src/**/*.test.ts', 'tests/**/*.ts', 'bench/**/*.ts', 'scripts/**/*.ts'], { cwd: root })
+    const memory = files.filter(file => file.startsWith('src/adapters/memory/'))
+    assert.ok(tests.length > 0)
+    assert.deepEqual(
+      files.filter(file => !reached.has(file) && !memory.includes(file)),
+      [],
+    )
+  })
+})
