@@ -17,8 +17,13 @@ const json = JSON as unknown as {
   isRawJSON(value: unknown): value is RawNumber
 }
 
-/** A digit followed by `.`, `e` or `E`, 16 digits in a row, or `-0`: only then can a double lose the literal. */
-const mayLoseLiteral = /\d[.eE]|\d{16}|-0/
+/**
+ * A number, where JSON text can hold one, whose literal a double would not give back: `-0`, 16 digits or more, an
+ * exponent, a fraction that ends in 0, or one below a millionth. Text inside strings may look like one; that costs only
+ * time. Any other literal has at most 15 digits, and then a double names it uniquely.
+ */
+const mayLoseLiteral = /[:[,]\s*(?:-0(?!\.)|-?(?:(?:\d\.?){16}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?=\s*(?:[,}\]]|$))|0\.0{6}))/
+const startsAsNumber = /^\s*[-\d]/
 
 /**
  * Parses JSON text and keeps number literals. Plain `JSON.parse` speed unless the text holds a number that a double
@@ -27,7 +32,9 @@ const mayLoseLiteral = /\d[.eE]|\d{16}|-0/
  * Source: docs/wire/evaluation.md 0.
  */
 export function parseJson(text: string): JsonValue {
-  return mayLoseLiteral.test(text) ? json.parse(text, keepLiteral) : (JSON.parse(text) as JsonValue)
+  return mayLoseLiteral.test(text) || startsAsNumber.test(text)
+    ? json.parse(text, keepLiteral)
+    : (JSON.parse(text) as JsonValue)
 }
 
 function keepLiteral(_key: string, value: unknown, context: { source?: string }): unknown {

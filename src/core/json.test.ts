@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { isRawNumber, type JsonValue, parseJson } from './json.ts'
+
+const digits = (min: number, max: number) =>
+  fc.array(fc.constantFrom(...'0123456789'), { minLength: min, maxLength: max }).map(list => list.join(''))
+const literal = fc
+  .tuple(
+    fc.constantFrom('', '-'),
+    digits(1, 19).map(text => text.replace(/^0+(?=\d)/, '')),
+    fc.oneof(
+      fc.constant(''),
+      digits(1, 18).map(text => `.${text}`),
+    ),
+    fc.oneof({ weight: 4, arbitrary: fc.constant('') }, fc.constantFrom('e5', 'E-7', 'e+22')),
+  )
+  .map(parts => parts.join(''))
+
+describe('parseJson', () => {
+  it('keeps every number literal, wherever it stands', () => {
+    const places = ['@', '{"a":@}', '[@]', '[1,@]', '{"a" : @ , "b":"c"}', '{"a":[ @\n]}', ' @ ']
+    fc.assert(
+      fc.property(literal, fc.constantFrom(...places), (number, place) => {
+        const text = place.replace('@', number)
+        assert.equal(JSON.stringify(parseJson(text)), text.replace(/\s/g, ''))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('leaves numbers that a double gives back as plain numbers', () => {
+    const value = parseJson('{"time":1700000000.123,"price":19.99,"count":3,"agent":"Gecko rv:120.0) 5e3"}')
+    for (const key of ['time', 'price', 'count'])
+      assert.equal(typeof (value as { [key: string]: JsonValue })[key], 'number')
+    assert.ok(isRawNumber((parseJson('{"v":1.0}') as { v: JsonValue }).v))
+  })
+
+  it('stays linear on text made to be slow', () => {
+    const startedMs = performance.now()
+    parseJson(`["${',      '.repeat(30_000)}"${', '.repeat(1)}${'1'.repeat(200_000)}]`)
+    parseJson(`["${':1111.1111'.repeat(30_000)}"]`)
+    assert.ok(performance.now() - startedMs < 1_000)
+  })
+})
