@@ -82,7 +82,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
       }
       socket.on('connect', send)
       socket.on('error', reject)
-      socket.on('data', chunk => {
+      socket.on('data', (chunk: Buffer) => {
         received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
         if (expected < 0) {
           const end = received.indexOf(headerEnd)

@@ -4,6 +4,6 @@ import { type LoadOptions, runLoad } from './load-generator.ts'
 
 process.on('message', async (message: Omit<LoadOptions, 'requests'> & { requests: string[] }) => {
   const requests = message.requests.map(text => Buffer.from(text, 'base64'))
-  process.send!(await runLoad({ ...message, requests }))
-  process.disconnect()
+  const result = await runLoad({ ...message, requests })
+  process.send?.(result, () => process.disconnect())
 })

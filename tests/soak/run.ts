@@ -1,0 +1,24 @@
+// `npm run soak -- NAME`: what takes too long for every run; by hand, with the figures written down.
+
+import { runKillRounds } from '../faults/kill-rounds.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
+
+const soaks: Record<string, () => Promise<boolean>> = {
+  kill: async () => {
+    const seed = testSeed()
+    const rounds = Number(process.env.ROUNDS ?? 200)
+    console.log(`SEED=${seed}`)
+    const result = await runKillRounds({ rounds, random: seededRandom(seed), log: console.log })
+    console.log(
+      `${result.acknowledgedCount} acknowledged, ${result.missing.length} missing, ${result.doubled.length} doubled`,
+    )
+    return result.missing.length === 0 && result.doubled.length === 0
+  },
+}
+
+const soak = soaks[process.argv[2] ?? '']
+if (soak === undefined) {
+  console.error(`Usage: npm run soak -- NAME. Names: ${Object.keys(soaks).join(', ')}. SEED=… repeats a run.`)
+  process.exit(2)
+}
+process.exit((await soak()) ? 0 : 1)

@@ -1,0 +1,149 @@
+// A real instance, started as its users start it: `pennon serve` as a process with its children, on a port of its own.
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { eventually } from './eventually.ts'
+
+export const testProjectKey = 'phc_test0000000000000000000000000000000000000001'
+export const testPersonalKey = 'phx_test0000000000000000000000000000000000000001'
+
+export interface Pennon {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  readonly dataFolder: string
+  readonly startToReadyMs: number
+  /** Everything it printed so far. */
+  output(): string
+  /** `work` and `events`, as the lock file names them. */
+  childPids(): Record<string, number>
+  /** The private API; throws for anything that is not 2xx. */
+  api<T>(method: string, path: string, body?: unknown): Promise<T>
+  /** Posts JSON to a public path. */
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  /** Resolves when the worker has processed all that was appended. */
+  caughtUp(timeoutMs?: number): Promise<void>
+  /** kill -9 of every process at once. */
+  killTree(): Promise<void>
+  /** SIGTERM; resolves with the exit code. */
+  stop(): Promise<number | null>
+}
+
+export interface StartOptions {
+  readonly settings?: Readonly<Record<string, string>>
+  /** A folder that stays; absent: a new one, removed by `stop`. */
+  readonly dataFolder?: string
+  /** What runs Node, for example `['taskset', '-c', '0']`. */
+  readonly launcher?: readonly string[]
+  /** Absent or true: wait until events are processed as well. */
+  readonly waitForProcessing?: boolean
+  readonly arguments?: readonly string[]
+}
+
+export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
+  const dataFolder = options.dataFolder ?? mkdtempSync(join(tmpdir(), 'pennon-test-'))
+  const startedAt = performance.now()
+  const launched = [
+    ...(options.launcher ?? []),
+    process.execPath,
+    '--disable-warning=ExperimentalWarning',
+    'src/main.ts',
+    ...(options.arguments ?? ['serve']),
+  ]
+  const child = spawn(launched[0]!, launched.slice(1), {
+    env: {
+      ...process.env,
+      NODE_TEST_CONTEXT: undefined,
+      PORT: '0',
+      PENNON_DATA: dataFolder,
+      PENNON_PROJECT_KEY: testProjectKey,
+      PENNON_PERSONAL_KEY: testPersonalKey,
+      PENNON_LOG_LEVEL: 'warn',
+      ...options.settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true, // a process group of its own, so that the whole tree can be killed at once
+  })
+  let output = ''
+  child.stdout.on('data', chunk => {
+    output += chunk
+  })
+  child.stderr.on('data', chunk => {
+    output += chunk
+  })
+  const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
+
+  const url = await Promise.race([
+    eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { timeoutMs: 30_000, what: 'the start' }),
+    exited.then(code => {
+      throw new Error(`pennon ended with ${code}: ${output}`)
+    }),
+  ])
+  const isReady = async (what: 'flags' | 'processing') => {
+    const response = await fetch(`${url}/_readiness`)
+    return ((await response.json()) as Record<string, string>)[what] === 'ok'
+  }
+  await eventually(() => isReady('flags'), { timeoutMs: 15_000, what: 'readiness' })
+  const startToReadyMs = performance.now() - startedAt
+  if (options.waitForProcessing !== false)
+    await eventually(() => isReady('processing'), { timeoutMs: 30_000, what: `processing (${output})` })
+
+  const pennon: Pennon = {
+    url,
+    port: Number(new URL(url).port),
+    pid: child.pid!,
+    dataFolder,
+    startToReadyMs,
+    output: () => output,
+    childPids: () =>
+      (JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as { children: Record<string, number> }).children,
+    api: async <T>(method: string, path: string, body?: unknown) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
+      return (text === '' ? null : JSON.parse(text)) as T
+    },
+    post: (path, body, headers = {}) =>
+      fetch(url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      }),
+    caughtUp: async (timeoutMs = 30_000) => {
+      await eventually(
+        async () => {
+          const { lanes } = await pennon.api<{ lanes: Lanes }>('GET', '/api/projects/@current/ingestion_status/')
+          return Object.values(lanes).every(lane => lane.processed >= lane.appended)
+        },
+        { timeoutMs, what: 'the worker' },
+      )
+    },
+    killTree: async () => {
+      killGroup(child)
+      await exited
+    },
+    stop: async () => {
+      child.kill('SIGTERM')
+      const code = await exited
+      if (options.dataFolder === undefined) rmSync(dataFolder, { recursive: true, force: true })
+      return code
+    },
+  }
+  return pennon
+}
+
+type Lanes = Record<string, { appended: number; processed: number }>
+
+function killGroup(child: ChildProcess): void {
+  try {
+    process.kill(-child.pid!, 'SIGKILL')
+  } catch (cause) {
+    if ((cause as { code?: string }).code !== 'ESRCH') throw cause
+  }
+}
