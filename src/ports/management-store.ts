@@ -7,6 +7,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
+import type { ChunkOutcome } from './chunk-store.ts'
 
 export interface Written<T> {
   readonly value: T
@@ -18,6 +19,7 @@ export interface Page<T> {
   readonly results: readonly T[]
 }
 
+/** Tokens are unique among the projects that are not deleted; a deleted project keeps its id for ever. */
 export interface ProjectStore {
   createProject(input: NewProject): Promise<Result<Written<Project>, 'token_taken'>>
   updateProject(
@@ -78,7 +80,8 @@ export interface FlagStore {
   createFlag(input: NewFlag): Promise<Result<Written<Flag>, 'key_taken'>>
   /**
    * Applies the patch and adds 1 to the version, keeping a snapshot. With `expectedVersion` that is not the current one
-   * nothing is written and the current flag comes back.
+   * nothing is written and the current flag comes back. A deleted flag is `not_found` unless the patch says
+   * `deleted: false`, which brings it back while its key is free.
    */
   updateFlag(
     projectId: number,
@@ -86,12 +89,14 @@ export interface FlagStore {
     patch: FlagPatch,
     options: { expectedVersion?: number; changedBy: string | null },
   ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>>
-  /** `:id` of the API: an id in digits or, failing that, a key of a flag that is not deleted. */
+  /** `:id` of the API: an id in digits (deleted ones included) or, failing that, a key of a flag that is not deleted. */
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
+  /** Without deleted ones, newest first; `search` looks in keys and names, whatever their case. */
   listFlags(
     projectId: number,
     query: { limit: number; offset: number; search?: string; active?: boolean },
   ): Promise<Page<Flag>>
+  /** Newest first. */
   listFlagVersions(
     projectId: number,
     flagId: number,
@@ -127,7 +132,10 @@ export interface GroupQueryStore {
 export interface UsageStore {
   /** Adds flag requests to the UTC day's counter; flushed by a front every 10 s, so a crash may lose that much. */
   addFlagRequests(counts: readonly { projectId: number; day: string; count: number }[]): Promise<void>
-  /** Sets the day's event counts as computed from the event store. Days older than two days are frozen: not set again. */
+  /**
+   * Sets the days' event counts as computed from the event store. The first counts that are set for a day before
+   * `frozenBeforeDay` are its last: so a day is completed after a pause of the schedule, and stays as it was charged.
+   */
   saveEventCounts(
     projectId: number,
     days: readonly { day: string; eventsCharged: number; eventsImported: number }[],
@@ -146,10 +154,13 @@ export interface UsageRow {
 }
 
 export interface WarningStore {
+  /** By type, the latest first. Counts are exact but by whole UTC days; samples are at most 20 of a day. */
   listWarnings(
     projectId: number,
     query: { sinceMs: number; sampleCountMax: number },
   ): Promise<readonly WarningSummary[]>
+  /** Retention: drops counts and samples of UTC days before `day`. */
+  deleteWarningsBefore(day: string): Promise<void>
 }
 
 export interface WarningSummary {
@@ -159,7 +170,11 @@ export interface WarningSummary {
   readonly warnings: readonly { readonly timestampMs: number; readonly details: JsonObject }[]
 }
 
-/** All of the private API's state in one place; the state-writer thread serves it. */
+/**
+ * All of the private API's state in one place; the state-writer thread serves it.
+ * @throws from every method, PortError: `timeout` when another process kept the lock, `unavailable`, `full`, `corrupt`,
+ *   or `conflict` for an id or a hash that exists already.
+ */
 export interface ManagementStore
   extends ProjectStore,
     PersonalKeyStore,
@@ -170,5 +185,7 @@ export interface ManagementStore
     WarningStore {
   /** Where the worker stands in a log lane; offset 0 when it never committed. */
   findLogPosition(lane: string): Promise<{ offset: number; committedAtMs: number | null }>
+  /** What became of the records of a project that were processed so far (I8). */
+  listOutcomes(projectId: number): Promise<readonly ChunkOutcome[]>
   close(): Promise<void>
 }

@@ -1,0 +1,142 @@
+// Flags and their history. Every write keeps a snapshot of the whole flag; a delete is a change like any other, frees
+// the key, and may be taken back by `deleted: false` while the key is still free.
+
+import type { Kysely } from 'kysely'
+import { sql } from 'kysely'
+import type { Flag } from '#core/flags/flag.ts'
+import { err, ok } from '#core/result.ts'
+import type { FlagStore, FlagVersion } from '#ports/management-store.ts'
+import { containsPattern } from './like.ts'
+import { definedOf } from './project-queries.ts'
+import { bumpRevision, nextId } from './revision-queries.ts'
+import { flagOf, flagRowOf, jsonObjectOf, jsonText } from './rows.ts'
+import type { FlagVersionTable, StateSchema } from './schema.ts'
+
+export function flagQueries(db: Kysely<StateSchema>): FlagStore {
+  return {
+    createFlag: input =>
+      db.transaction().execute(async trx => {
+        // Before an id is taken, so that a refused flag leaves no gap.
+        if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
+        const flag: Flag = {
+          ...input,
+          id: await nextId(trx, 'feature_flag'),
+          version: 1,
+          deleted: false,
+          hasExperiment: false,
+          updatedAtMs: input.createdAtMs,
+        }
+        await trx.insertInto('feature_flag').values(flagRowOf(flag)).execute()
+        await saveSnapshot(trx, flag, flag.createdBy)
+        return ok({ value: flag, revision: await bumpRevision(trx, flag.projectId) })
+      }),
+
+    updateFlag: (projectId, flagId, patch, options) =>
+      db.transaction().execute(async trx => {
+        const current = await findById(trx, projectId, flagId)
+        if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
+        if (options.expectedVersion !== undefined && options.expectedVersion !== current.version)
+          return err({ staleVersion: current })
+        const flag: Flag = { ...current, ...definedOf(patch), version: current.version + 1 }
+        if (!flag.deleted) {
+          const holder = await findByKey(trx, projectId, flag.key)
+          if (holder !== null && holder.id !== flagId) return err('key_taken')
+        }
+        // The version once more, for engines that let two transactions read at the same time.
+        const { numUpdatedRows } = await trx
+          .updateTable('feature_flag')
+          .set(flagRowOf(flag))
+          .where('id', '=', flagId)
+          .where('version', '=', current.version)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
+        await saveSnapshot(trx, flag, options.changedBy)
+        return ok({ value: flag, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    async findFlag(projectId, idOrKey) {
+      const id = /^\d{1,15}$/.test(idOrKey) ? await findById(db, projectId, Number(idOrKey)) : null
+      return id ?? findByKey(db, projectId, idOrKey)
+    },
+
+    async listFlags(projectId, { limit, offset, search, active }) {
+      let flags = db.selectFrom('feature_flag').where('project_id', '=', projectId).where('deleted', '=', 0)
+      if (active !== undefined) flags = flags.where('active', '=', active ? 1 : 0)
+      if (search !== undefined && search !== '') {
+        const pattern = containsPattern(search.toLowerCase())
+        flags = flags.where(
+          sql<boolean>`(lower(key) LIKE ${pattern} ESCAPE '\\' OR lower(name) LIKE ${pattern} ESCAPE '\\')`,
+        )
+      }
+      const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await flags.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      return { count: Number(count), results: rows.map(flagOf) }
+    },
+
+    async listFlagVersions(projectId, flagId, { limit, offset }) {
+      const versions = db
+        .selectFrom('feature_flag_version')
+        .where('flag_id', '=', flagId)
+        .where('project_id', '=', projectId)
+      const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await versions.selectAll().orderBy('version', 'desc').limit(limit).offset(offset).execute()
+      return { count: Number(count), results: rows.map(flagVersionOf) }
+    },
+
+    async findFlagVersion(projectId, flagId, version) {
+      const row = await db
+        .selectFrom('feature_flag_version')
+        .selectAll()
+        .where('flag_id', '=', flagId)
+        .where('version', '=', version)
+        .where('project_id', '=', projectId)
+        .executeTakeFirst()
+      return row === undefined ? null : flagVersionOf(row)
+    },
+  }
+}
+
+async function findById(db: Kysely<StateSchema>, projectId: number, flagId: number): Promise<Flag | null> {
+  const row = await db
+    .selectFrom('feature_flag')
+    .selectAll()
+    .where('id', '=', flagId)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+  return row === undefined ? null : flagOf(row)
+}
+
+async function findByKey(db: Kysely<StateSchema>, projectId: number, key: string): Promise<Flag | null> {
+  const row = await db
+    .selectFrom('feature_flag')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('key', '=', key)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row === undefined ? null : flagOf(row)
+}
+
+async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, changedBy: string | null): Promise<void> {
+  await trx
+    .insertInto('feature_flag_version')
+    .values({
+      flag_id: flag.id,
+      version: flag.version,
+      project_id: flag.projectId,
+      snapshot: jsonText({ ...flag, evaluationContexts: [...flag.evaluationContexts], tags: [...flag.tags] }),
+      changed_by: changedBy,
+      created_at: flag.updatedAtMs,
+    })
+    .execute()
+}
+
+function flagVersionOf(row: FlagVersionTable): FlagVersion {
+  return {
+    flagId: Number(row.flag_id),
+    version: Number(row.version),
+    flag: jsonObjectOf(row.snapshot) as unknown as Flag,
+    changedBy: row.changed_by,
+    createdAtMs: Number(row.created_at),
+  }
+}

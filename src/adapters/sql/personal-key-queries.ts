@@ -1,0 +1,56 @@
+// Personal API keys, by the hash of their secret. They concern nobody's evaluation, so the revision stays.
+
+import type { Kysely, Selectable } from 'kysely'
+import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
+import { jsonOf, jsonText } from './rows.ts'
+import type { PersonalKeyTable, StateSchema } from './schema.ts'
+
+export function personalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
+  return {
+    async createPersonalKey({ secretHash, ...key }) {
+      await db
+        .insertInto('personal_api_key')
+        .values({
+          id: key.id,
+          label: key.label,
+          secret_hash: secretHash,
+          scopes: jsonText(key.scopes),
+          scoped_project_ids: jsonText(key.scopedProjectIds),
+          created_at: key.createdAtMs,
+          last_used_at: key.lastUsedAtMs,
+        })
+        .execute()
+      return key
+    },
+
+    async findPersonalKeyByHash(secretHash) {
+      const row = await db
+        .selectFrom('personal_api_key')
+        .selectAll()
+        .where('secret_hash', '=', secretHash)
+        .executeTakeFirst()
+      return row === undefined ? null : keyOf(row)
+    },
+
+    async listPersonalKeys() {
+      const rows = await db.selectFrom('personal_api_key').selectAll().orderBy('created_at').orderBy('id').execute()
+      return rows.map(keyOf)
+    },
+
+    async deletePersonalKey(id) {
+      const { numDeletedRows } = await db.deleteFrom('personal_api_key').where('id', '=', id).executeTakeFirstOrThrow()
+      return numDeletedRows > 0n
+    },
+  }
+}
+
+function keyOf(row: Selectable<PersonalKeyTable>): PersonalKey {
+  return {
+    id: row.id,
+    label: row.label,
+    scopes: jsonOf(row.scopes) as string[],
+    scopedProjectIds: jsonOf(row.scoped_project_ids) as number[],
+    createdAtMs: Number(row.created_at),
+    lastUsedAtMs: row.last_used_at === null ? null : Number(row.last_used_at),
+  }
+}

@@ -1,0 +1,97 @@
+// Projects: made, changed, deleted (the row stays, its id is never given again, its token is free), listed.
+
+import type { Kysely } from 'kysely'
+import type { Project } from '#core/project.ts'
+import { err, ok } from '#core/result.ts'
+import type { NewProject, ProjectStore } from '#ports/management-store.ts'
+import { bumpRevision, nextId } from './revision-queries.ts'
+import { flagBit, jsonText, projectOf } from './rows.ts'
+import type { ProjectTable, StateSchema } from './schema.ts'
+
+export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
+  return {
+    createProject: input =>
+      db.transaction().execute(async trx => {
+        if (await isTokenTaken(trx, input.apiToken, null)) return err('token_taken')
+        const project: Project = { ...input, id: await nextId(trx, 'project') }
+        await trx
+          .insertInto('project')
+          .values({ id: project.id, deleted: 0, revision: 0, ...columnsOf(input) })
+          .execute()
+        return ok({ value: project, revision: await bumpRevision(trx, project.id) })
+      }),
+
+    updateProject: (projectId, patch) =>
+      db.transaction().execute(async trx => {
+        const current = await find(trx, projectId)
+        if (current === null) return err('not_found')
+        if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
+          return err('token_taken')
+        const project = { ...current, ...definedOf(patch) }
+        await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
+        return ok({ value: project, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteProject: projectId =>
+      db.transaction().execute(async trx => {
+        const { numUpdatedRows } = await trx
+          .updateTable('project')
+          .set({ deleted: 1 })
+          .where('id', '=', projectId)
+          .where('deleted', '=', 0)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return err('not_found')
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findProject: projectId => find(db, projectId),
+
+    async listProjects({ limit, offset }) {
+      const living = db.selectFrom('project').where('deleted', '=', 0)
+      const { count } = await living.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await living.selectAll().orderBy('id').limit(limit).offset(offset).execute()
+      return { count: Number(count), results: rows.map(projectOf) }
+    },
+  }
+}
+
+async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project | null> {
+  const row = await db
+    .selectFrom('project')
+    .selectAll()
+    .where('id', '=', projectId)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row === undefined ? null : projectOf(row)
+}
+
+async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: number | null): Promise<boolean> {
+  const row = await db
+    .selectFrom('project')
+    .select('id')
+    .where('api_token', '=', token)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row !== undefined && Number(row.id) !== exceptId
+}
+
+function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | 'revision'> {
+  return {
+    uuid: project.uuid,
+    name: project.name,
+    api_token: project.apiToken,
+    timezone: project.timezone,
+    anonymize_ips: flagBit(project.anonymizeIps),
+    geoip_enabled: flagBit(project.geoipEnabled),
+    property_matching_version: project.propertyMatchingVersion,
+    quotas: jsonText(project.quotas),
+    created_at: project.createdAtMs,
+  }
+}
+
+/** Without the keys whose value is undefined, which would otherwise erase what is stored. */
+export function definedOf<T extends object>(patch: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>
+  }
+}

@@ -1,0 +1,40 @@
+// The instance's revision: one counter, bumped inside every transaction whose write concerns evaluation, and noted on
+// the project it concerns. Also the ids that are never given twice.
+
+import { type Kysely, sql } from 'kysely'
+import type { StateSchema } from './schema.ts'
+
+/** Bumps the counter and notes it on the project. Call it in the transaction of the write itself. */
+export async function bumpRevision(trx: Kysely<StateSchema>, projectId: number): Promise<number> {
+  const { value } = await trx
+    .updateTable('revision')
+    .set({ value: sql<number>`value + 1` })
+    .where('id', '=', 1)
+    .returning('value')
+    .executeTakeFirstOrThrow()
+  await trx
+    .updateTable('project')
+    .set({ revision: Number(value) })
+    .where('id', '=', projectId)
+    .execute()
+  return Number(value)
+}
+
+export async function readRevision(db: Kysely<StateSchema>): Promise<number> {
+  const { value } = await db.selectFrom('revision').select('value').where('id', '=', 1).executeTakeFirstOrThrow()
+  return Number(value)
+}
+
+/** The next id of a kind; a rolled back transaction gives it back. */
+export async function nextId(
+  trx: Kysely<StateSchema>,
+  name: 'project' | 'feature_flag' | 'import_job',
+): Promise<number> {
+  const { last_id } = await trx
+    .updateTable('id_sequence')
+    .set({ last_id: sql<number>`last_id + 1` })
+    .where('name', '=', name)
+    .returning('last_id')
+    .executeTakeFirstOrThrow()
+  return Number(last_id)
+}

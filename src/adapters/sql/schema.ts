@@ -1,0 +1,124 @@
+// The tables of the state as Kysely sees them: SQLite's and PostgreSQL's alike. Booleans are 0/1, times epoch ms, JSON
+// is text in the client's own literals. The migrations create them; nobody else names a column in DDL.
+
+import type { Generated } from 'kysely'
+
+export interface StateSchema {
+  schema_version: { version: number; name: string; applied_at: Generated<string> }
+  id_sequence: { name: string; last_id: number }
+  revision: { id: number; value: number }
+  project: ProjectTable
+  personal_api_key: PersonalKeyTable
+  feature_flag: FlagTable
+  feature_flag_version: FlagVersionTable
+  person: PersonTable
+  person_distinct_id: { project_id: number; distinct_id: string; person_id: number; version: number }
+  personless_distinct_id: { project_id: number; distinct_id: string }
+  flag_hash_key_override: { project_id: number; person_id: number; feature_flag_key: string; hash_key: string }
+  group_type_mapping: { project_id: number; group_type: string; group_type_index: number }
+  group: GroupTable
+  log_position: { lane: string; owner: string; offset: number; committed_at: number | null }
+  chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
+  ingestion_warning: WarningTable
+  ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
+  usage_daily: UsageTable
+}
+
+export interface ProjectTable {
+  id: number
+  uuid: string
+  name: string
+  api_token: string
+  timezone: string
+  anonymize_ips: number
+  geoip_enabled: number
+  property_matching_version: number
+  quotas: string
+  created_at: number
+  deleted: number
+  /** The instance's revision at the last change of anything of this project that concerns evaluation. */
+  revision: number
+}
+
+export interface PersonalKeyTable {
+  id: string
+  label: string
+  secret_hash: string
+  scopes: string
+  scoped_project_ids: string
+  created_at: number
+  last_used_at: number | null
+}
+
+export interface FlagTable {
+  id: number
+  project_id: number
+  key: string
+  name: string
+  filters: string
+  active: number
+  deleted: number
+  version: number
+  ensure_experience_continuity: number
+  bucketing_identifier: string | null
+  evaluation_runtime: string
+  evaluation_contexts: string
+  has_encrypted_payloads: number
+  is_remote_configuration: number
+  tags: string
+  has_experiment: number
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}
+
+export interface FlagVersionTable {
+  flag_id: number
+  version: number
+  project_id: number
+  /** The whole flag as JSON. */
+  snapshot: string
+  changed_by: string | null
+  created_at: number
+}
+
+export interface PersonTable {
+  id: Generated<number>
+  project_id: number
+  uuid: string
+  properties: string
+  property_marks: string
+  created_at: number
+  is_identified: number
+  version: number
+  last_seen_at: number
+}
+
+export interface GroupTable {
+  project_id: number
+  group_type_index: number
+  group_key: string
+  group_properties: string
+  property_marks: string
+  created_at: number
+  version: number
+}
+
+export interface WarningTable {
+  id: Generated<number>
+  project_id: number
+  type: string
+  day: string
+  timestamp: number
+  details: string
+}
+
+export interface UsageTable {
+  project_id: number
+  day: string
+  events_charged: number
+  events_imported: number
+  flag_requests: number
+  /** 1 once the event counts were set after the day was over for good: they stay. */
+  events_frozen: number
+}

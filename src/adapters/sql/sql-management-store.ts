@@ -1,0 +1,76 @@
+// The whole management store over one Kysely connection, whatever the engine. What differs between engines is how a
+// failure of theirs becomes a PortError.
+
+import type { Kysely } from 'kysely'
+import type { LogLane } from '#core/events/captured-event.ts'
+import type { ChunkOutcome } from '#ports/chunk-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { flagQueries } from './flag-queries.ts'
+import { groupQueries } from './group-queries.ts'
+import { personQueries } from './person-queries.ts'
+import { personalKeyQueries } from './personal-key-queries.ts'
+import { projectQueries } from './project-queries.ts'
+import type { StateSchema } from './schema.ts'
+import { usageQueries } from './usage-queries.ts'
+import { warningQueries } from './warning-queries.ts'
+
+/** `toPortError` makes a PortError of a failure of the engine's, and gives back anything else as it is. */
+export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause: unknown) => unknown): ManagementStore {
+  return rethrowing(
+    {
+      ...projectQueries(db),
+      ...personalKeyQueries(db),
+      ...flagQueries(db),
+      ...personQueries(db),
+      ...groupQueries(db),
+      ...usageQueries(db),
+      ...warningQueries(db),
+
+      async findLogPosition(lane) {
+        const row = await db
+          .selectFrom('log_position')
+          .select(['offset', 'committed_at'])
+          .where('lane', '=', lane)
+          .executeTakeFirst()
+        if (row === undefined) return { offset: 0, committedAtMs: null }
+        return {
+          offset: Number(row.offset),
+          committedAtMs: row.committed_at === null ? null : Number(row.committed_at),
+        }
+      },
+
+      async listOutcomes(projectId) {
+        const rows = await db.selectFrom('chunk_outcome').selectAll().where('project_id', '=', projectId).execute()
+        return rows.map(row => ({
+          projectId,
+          lane: row.lane as LogLane,
+          outcome: row.outcome as ChunkOutcome['outcome'],
+          reason: row.reason,
+          count: Number(row.event_count),
+        }))
+      },
+
+      close: () => db.destroy(),
+    },
+    toPortError,
+  )
+}
+
+type AsyncMethods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
+
+/** The same methods, whose failures pass through `toError`. */
+export function rethrowing<T extends AsyncMethods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
+  const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
+  return Object.fromEntries(
+    entries.map(([name, method]) => [
+      name,
+      async (...args: never[]) => {
+        try {
+          return await method(...args)
+        } catch (cause) {
+          throw toError(cause)
+        }
+      },
+    ]),
+  ) as T
+}

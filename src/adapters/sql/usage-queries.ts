@@ -1,0 +1,83 @@
+// What a project used per UTC day. Flag requests are added up; event counts are set as the event store counted them,
+// until the first time they are set for a day that lies behind the freezing line: from then on they stay.
+
+import { type Kysely, sql } from 'kysely'
+import type { UsageStore } from '#ports/management-store.ts'
+import type { StateSchema } from './schema.ts'
+
+export function usageQueries(db: Kysely<StateSchema>): UsageStore {
+  return {
+    async addFlagRequests(counts) {
+      if (counts.length === 0) return
+      await db.transaction().execute(async trx => {
+        for (const { projectId, day, count } of counts)
+          await trx
+            .insertInto('usage_daily')
+            .values({
+              project_id: projectId,
+              day,
+              events_charged: 0,
+              events_imported: 0,
+              flag_requests: count,
+              events_frozen: 0,
+            })
+            .onConflict(conflict =>
+              conflict
+                .columns(['project_id', 'day'])
+                .doUpdateSet({ flag_requests: sql<number>`usage_daily.flag_requests + excluded.flag_requests` }),
+            )
+            .execute()
+      })
+    },
+
+    async saveEventCounts(projectId, days, frozenBeforeDay) {
+      if (days.length === 0) return
+      await db.transaction().execute(async trx => {
+        for (const { day, eventsCharged, eventsImported } of days)
+          await trx
+            .insertInto('usage_daily')
+            .values({
+              project_id: projectId,
+              day,
+              events_charged: eventsCharged,
+              events_imported: eventsImported,
+              flag_requests: 0,
+              events_frozen: day < frozenBeforeDay ? 1 : 0,
+            })
+            .onConflict(conflict =>
+              conflict
+                .columns(['project_id', 'day'])
+                .doUpdateSet({
+                  events_charged: sql<number>`excluded.events_charged`,
+                  events_imported: sql<number>`excluded.events_imported`,
+                  events_frozen: sql<number>`excluded.events_frozen`,
+                })
+                .where('usage_daily.events_frozen', '=', 0),
+            )
+            .execute()
+      })
+    },
+
+    async listUsage(projectId, fromDay, toDay) {
+      const rows = await db
+        .selectFrom('usage_daily')
+        .selectAll()
+        .where('project_id', '=', projectId)
+        .where('day', '>=', fromDay)
+        .where('day', '<=', toDay)
+        .orderBy('day')
+        .execute()
+      return rows.map(row => ({
+        day: row.day,
+        eventsCharged: Number(row.events_charged),
+        eventsImported: Number(row.events_imported),
+        flagRequests: Number(row.flag_requests),
+      }))
+    },
+
+    async listProjectIds() {
+      const rows = await db.selectFrom('project').select('id').where('deleted', '=', 0).orderBy('id').execute()
+      return rows.map(row => Number(row.id))
+    },
+  }
+}

@@ -1,0 +1,125 @@
+// One thread that serves state calls, seen from the main thread: sends calls, matches answers, and starts the thread
+// anew when it dies. A death fails what was under way; nothing is sent twice, because the outcome is unknown.
+
+import { Worker } from 'node:worker_threads'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { SchemaTooNewError } from '../sql/migration.ts'
+import {
+  decodeAnswer,
+  encodeCall,
+  errorOf,
+  type Failure,
+  type StateMethod,
+  type StateThreadData,
+  type StateThreadStart,
+} from './state-writer-protocol.ts'
+
+/** Calls under way at once; beyond, a call is refused instead of queued. */
+const pendingCallsMax = 1_000
+const restartDelayMinMs = 100
+const restartDelayMaxMs = 5_000
+const closeTimeoutMs = 5_000
+
+export interface StateThread {
+  /** Resolves when the thread serves. @throws SchemaTooNewError or PortError when its first start failed. */
+  readonly started: Promise<void>
+  /** @throws PortError `unavailable` when there is no thread, too many calls wait, or the thread died meanwhile. */
+  call(method: StateMethod, args: readonly unknown[]): Promise<unknown>
+  /** Lets calls under way finish, then ends the thread. */
+  close(): Promise<void>
+}
+
+interface PendingCall {
+  resolve(value: unknown): void
+  reject(error: Error): void
+}
+
+export function startStateThread(options: StateThreadData & { logger: Logger }): StateThread {
+  const { logger, ...workerData } = options
+  const pending = new Map<number, PendingCall>()
+  const first = Promise.withResolvers<void>()
+  let nextCallId = 1
+  let worker: Worker | null = null
+  let hasServed = false
+  let isClosing = false
+  let restartDelayMs = restartDelayMinMs
+  let restartTimer: NodeJS.Timeout | undefined
+
+  start()
+
+  return {
+    started: first.promise,
+    call(method, args) {
+      if (worker === null || isClosing) return Promise.reject(unavailable('there is no state thread'))
+      if (pending.size >= pendingCallsMax) return Promise.reject(unavailable('too many calls wait'))
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+      const id = nextCallId++
+      pending.set(id, { resolve, reject })
+      worker.postMessage(encodeCall(id, method, args))
+      return promise
+    },
+    async close() {
+      isClosing = true
+      clearTimeout(restartTimer)
+      const ending = worker
+      if (ending === null) return
+      const ended = new Promise(resolve => ending.once('exit', resolve))
+      ending.postMessage(null)
+      const timer = setTimeout(() => void ending.terminate(), closeTimeoutMs)
+      await ended
+      clearTimeout(timer)
+    },
+  }
+
+  function start(): void {
+    const started = new Worker(new URL('./state-writer-thread.ts', import.meta.url), { workerData })
+    worker = started
+    let cause: Error | undefined
+    started.on('message', (message: StateThreadStart | string) => {
+      if (typeof message === 'string') settle(message)
+      else if (message.ready) {
+        hasServed = true
+        restartDelayMs = restartDelayMinMs
+        first.resolve()
+      } else {
+        cause = startError(message.failure)
+      }
+    })
+    started.on('error', error => {
+      cause = error as Error
+    })
+    started.once('exit', () => ended(cause ?? new Error('the state thread ended')))
+  }
+
+  function settle(message: string): void {
+    const answer = decodeAnswer(message)
+    const call = pending.get(answer.id)
+    pending.delete(answer.id)
+    if ('failure' in answer) call?.reject(errorOf(answer.failure))
+    else call?.resolve(answer.value)
+  }
+
+  function ended(cause: Error): void {
+    worker = null
+    for (const call of pending.values()) call.reject(unavailable(cause))
+    pending.clear()
+    if (isClosing) return
+    // A state that cannot be opened at the start is for the caller to tell; later, trying again may help.
+    if (!hasServed) {
+      first.reject(cause instanceof SchemaTooNewError || cause instanceof PortError ? cause : unavailable(cause))
+      return
+    }
+    logger.error({ err: cause, access: options.access, restartDelayMs }, 'the state thread died; starting another')
+    restartTimer = setTimeout(start, restartDelayMs)
+    restartDelayMs = Math.min(restartDelayMs * 2, restartDelayMaxMs)
+  }
+}
+
+function startError(failure: Failure): Error {
+  return failure.name === 'SchemaTooNewError' ? new SchemaTooNewError(failure.message) : errorOf(failure)
+}
+
+function unavailable(cause: Error | string): PortError {
+  return new PortError('state', 'unavailable', typeof cause === 'string' ? new Error(cause) : cause)
+}

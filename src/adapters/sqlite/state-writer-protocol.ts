@@ -1,0 +1,95 @@
+// What travels between a front's main thread and its state threads: calls by name from a closed list, and their answers.
+// Messages are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
+
+import { type JsonValue, parseJson } from '#core/json.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+
+export type StateMethod = Exclude<keyof ManagementStore, 'close'>
+
+/** Every method of the management store, and which thread serves it: a long search must not hold up a write. */
+export const stateMethods: { readonly [M in StateMethod]: 'read' | 'write' } = {
+  createProject: 'write',
+  updateProject: 'write',
+  deleteProject: 'write',
+  findProject: 'read',
+  listProjects: 'read',
+  createPersonalKey: 'write',
+  findPersonalKeyByHash: 'read',
+  listPersonalKeys: 'read',
+  deletePersonalKey: 'write',
+  createFlag: 'write',
+  updateFlag: 'write',
+  findFlag: 'read',
+  listFlags: 'read',
+  listFlagVersions: 'read',
+  findFlagVersion: 'read',
+  findPersonByUuid: 'read',
+  listPersons: 'read',
+  listGroupTypes: 'read',
+  listGroups: 'read',
+  findStoredGroup: 'read',
+  addFlagRequests: 'write',
+  saveEventCounts: 'write',
+  listUsage: 'read',
+  listProjectIds: 'read',
+  listWarnings: 'read',
+  deleteWarningsBefore: 'write',
+  findLogPosition: 'read',
+  listOutcomes: 'read',
+}
+
+export interface StateThreadData {
+  readonly dataFolder: string
+  readonly access: 'read' | 'write'
+  readonly busyTimeoutMs: number
+}
+
+/** The first message of a thread: it serves, or it cannot. */
+export type StateThreadStart = { readonly ready: true } | { readonly ready: false; readonly failure: Failure }
+
+export interface Failure {
+  readonly name: string
+  readonly message: string
+  /** Of a PortError. */
+  readonly port?: string
+  readonly code?: PortErrorCode
+}
+
+export function encodeCall(id: number, method: StateMethod, args: readonly unknown[]): string {
+  return JSON.stringify([id, method, args])
+}
+
+/** @throws Error for a method that is not on the list. */
+export function decodeCall(text: string): { id: number; method: StateMethod; args: unknown[] } {
+  const [id, method, args] = parseJson(text) as [number, string, JsonValue[]]
+  if (!Object.hasOwn(stateMethods, method)) throw new Error(`no such state method: ${method}`)
+  return { id, method: method as StateMethod, args }
+}
+
+export type Answer =
+  | { readonly id: number; readonly value: unknown }
+  | { readonly id: number; readonly failure: Failure }
+
+export function encodeAnswer(answer: Answer): string {
+  return JSON.stringify(answer)
+}
+
+export function decodeAnswer(text: string): Answer {
+  return parseJson(text) as unknown as Answer
+}
+
+export function failureOf(cause: unknown): Failure {
+  if (cause instanceof PortError)
+    return { name: cause.name, message: cause.message, port: cause.port, code: cause.code }
+  if (cause instanceof Error) return { name: cause.name, message: cause.message }
+  return { name: 'Error', message: String(cause) }
+}
+
+export function errorOf(failure: Failure): Error {
+  const error = new Error(failure.message)
+  error.name = failure.name
+  return failure.port !== undefined && failure.code !== undefined
+    ? new PortError(failure.port, failure.code, error)
+    : error
+}
