@@ -19,7 +19,11 @@ export interface ChunkStore {
    * `ownerId` is new with each worker process.
    */
   claimPosition(lane: LogLane, ownerId: string): Promise<{ offset: number }>
-  /** One query each for mappings with their persons, personless ids, groups, group types and projects. Unknown ones are left out. */
+  /**
+   * One query each for mappings with their persons, personless ids, groups, group types and projects, all of one moment.
+   * Unknown ones are left out, groups of a project that is not in `projectIds` too.
+   * @throws PortError when the state cannot be read.
+   */
   loadChunk(subjects: ChunkSubjects): Promise<LoadedChunk>
   /**
    * Everything or nothing. Rows are conditional on the version they were read at.

@@ -54,7 +54,8 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
     const mappings: DistinctIdMapping[] = []
     const persons = new Map<number, Person>()
     const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
-    for (const [projectId, distinctIds] of idsByProject(subjects.distinctIds)) {
+    for (const [projectId, uniqueIds] of idsByProject(subjects.distinctIds)) {
+      const distinctIds = [...uniqueIds]
       for (const row of mappedPersons([projectId], distinctIds)) {
         mappings.push({ projectId, distinctId: row.distinct_id, personUuid: row.uuid, version: row.mapping_version })
         if (!persons.has(row.id)) persons.set(row.id, personOf(row))
@@ -62,15 +63,17 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
       for (const row of personless([projectId], distinctIds))
         personlessDistinctIds.push({ projectId, distinctId: row.distinct_id })
     }
-    const allMappings = personMappings([], [...persons.keys()]).map((row): DistinctIdMapping => {
-      const person = persons.get(row.person_id)!
-      return {
-        projectId: person.projectId,
-        distinctId: row.distinct_id,
-        personUuid: person.uuid,
-        version: row.version,
-      }
-    })
+    const allMappings = personMappings([], personIdsOf(persons, mappings, subjects.mergingDistinctIds)).map(
+      (row): DistinctIdMapping => {
+        const person = persons.get(row.person_id)!
+        return {
+          projectId: person.projectId,
+          distinctId: row.distinct_id,
+          personUuid: person.uuid,
+          version: row.version,
+        }
+      },
+    )
     return { mappings, persons: [...persons.values()], personMappings: allMappings, personlessDistinctIds }
   }
 
@@ -93,14 +96,28 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
   }
 }
 
-function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, string[]> {
+/** Row ids of the persons whose other distinct ids are wanted. */
+function personIdsOf(
+  persons: ReadonlyMap<number, Person>,
+  mappings: readonly DistinctIdMapping[],
+  merging: ChunkSubjects['mergingDistinctIds'],
+): number[] {
+  if (merging === undefined) return [...persons.keys()]
+  const ids = idsByProject(merging)
+  const wanted = new Set<string>()
+  for (const { projectId, distinctId, personUuid } of mappings)
+    if (ids.get(projectId)?.has(distinctId)) wanted.add(`${projectId} ${personUuid}`)
+  return [...persons].filter(([, person]) => wanted.has(`${person.projectId} ${person.uuid}`)).map(([id]) => id)
+}
+
+function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set<string>> {
   const sets = new Map<number, Set<string>>()
   for (const { projectId, distinctId } of ids) {
     const known = sets.get(projectId)
     if (known === undefined) sets.set(projectId, new Set([distinctId]))
     else known.add(distinctId)
   }
-  return new Map([...sets].map(([projectId, distinctIds]) => [projectId, [...distinctIds]]))
+  return sets
 }
 
 /** Lengths that statements are prepared for; a shorter list is filled up with its last id, which finds nothing twice. */

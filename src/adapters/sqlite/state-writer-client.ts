@@ -1,5 +1,5 @@
-// The front's management store: every call goes to one of two threads, so that neither a sync nor a search ever stops
-// the main thread, and a search never holds up a write. A read sees every write that was answered before it began.
+// The front's management store: every call goes to a thread, so that neither a sync nor a search ever stops the main
+// thread. Searches have a thread of their own, started by the first of them, so that they never hold up a write.
 
 import type { ManagementStore } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -8,8 +8,8 @@ import { type StateThread, startStateThread } from './state-thread.ts'
 import { type StateMethod, stateMethods } from './state-writer-protocol.ts'
 
 /**
- * Starts the threads and brings the state up to the newest schema; open everything else that reads it afterwards.
- * Every method throws PortErrors only. A thread that dies is started again; calls under way fail as `unavailable`.
+ * Starts the thread and brings the state up to the newest schema; open everything else that reads it afterwards.
+ * Methods fail with PortErrors. A thread that dies is started again; calls under way fail as `unavailable`.
  * @throws SchemaTooNewError (message for people), or PortError when the state cannot be opened.
  */
 export async function openStateWriter(options: {
@@ -19,28 +19,32 @@ export async function openStateWriter(options: {
   busyTimeoutMs?: number
 }): Promise<ManagementStore> {
   const { dataFolder, logger, busyTimeoutMs = writerWaitMs } = options
-  const writer = startStateThread({ dataFolder, access: 'write', busyTimeoutMs, logger })
-  await writer.started
-  const reader = startStateThread({ dataFolder, access: 'read', busyTimeoutMs, logger })
-  try {
-    await reader.started
-  } catch (cause) {
-    await writer.close()
-    throw cause
-  }
-  return managementStoreOn({ read: reader, write: writer })
-}
+  const state = startStateThread({ dataFolder, access: 'write', busyTimeoutMs, logger })
+  await state.started
 
-function managementStoreOn(threads: { readonly read: StateThread; readonly write: StateThread }): ManagementStore {
-  const methods = Object.entries(stateMethods).map(([method, access]) => [
-    method,
-    (...args: unknown[]) => threads[access].call(method as StateMethod, args),
-  ])
+  let search: StateThread | undefined
+  async function callSearch(method: StateMethod, args: readonly unknown[]): Promise<unknown> {
+    const thread = search ?? startStateThread({ dataFolder, access: 'read', busyTimeoutMs, logger })
+    search = thread
+    try {
+      await thread.started
+    } catch (cause) {
+      // It does not start itself again after a failed start; the next search tries.
+      if (search === thread) search = undefined
+      throw cause
+    }
+    return thread.call(method, args)
+  }
+
+  const methods = Object.entries(stateMethods).map(([name, thread]) => {
+    const method = name as StateMethod
+    return [method, (...args: unknown[]) => (thread === 'search' ? callSearch(method, args) : state.call(method, args))]
+  })
   return {
     ...(Object.fromEntries(methods) as Omit<ManagementStore, 'close'>),
     async close() {
-      await threads.read.close()
-      await threads.write.close()
+      await search?.close()
+      await state.close()
     },
   }
 }

@@ -7,36 +7,39 @@ import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 
 export type StateMethod = Exclude<keyof ManagementStore, 'close'>
 
-/** Every method of the management store, and which thread serves it: a long search must not hold up a write. */
-export const stateMethods: { readonly [M in StateMethod]: 'read' | 'write' } = {
-  createProject: 'write',
-  updateProject: 'write',
-  deleteProject: 'write',
-  findProject: 'read',
-  listProjects: 'read',
-  createPersonalKey: 'write',
-  findPersonalKeyByHash: 'read',
-  listPersonalKeys: 'read',
-  deletePersonalKey: 'write',
-  createFlag: 'write',
-  updateFlag: 'write',
-  findFlag: 'read',
-  listFlags: 'read',
-  listFlagVersions: 'read',
-  findFlagVersion: 'read',
-  findPersonByUuid: 'read',
-  listPersons: 'read',
-  listGroupTypes: 'read',
-  listGroups: 'read',
-  findStoredGroup: 'read',
-  addFlagRequests: 'write',
-  saveEventCounts: 'write',
-  listUsage: 'read',
-  listProjectIds: 'read',
-  listWarnings: 'read',
-  deleteWarningsBefore: 'write',
-  findLogPosition: 'read',
-  listOutcomes: 'read',
+/**
+ * Every method of the management store, and which thread serves it: `search` for those that may read through all of a
+ * project, since such a one must not hold up a write.
+ */
+export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } = {
+  createProject: 'state',
+  updateProject: 'state',
+  deleteProject: 'state',
+  findProject: 'state',
+  listProjects: 'state',
+  createPersonalKey: 'state',
+  findPersonalKeyByHash: 'state',
+  listPersonalKeys: 'state',
+  deletePersonalKey: 'state',
+  createFlag: 'state',
+  updateFlag: 'state',
+  findFlag: 'state',
+  listFlags: 'state',
+  listFlagVersions: 'state',
+  findFlagVersion: 'state',
+  findPersonByUuid: 'state',
+  listPersons: 'search',
+  listGroupTypes: 'state',
+  listGroups: 'search',
+  findStoredGroup: 'state',
+  addFlagRequests: 'state',
+  saveEventCounts: 'state',
+  listUsage: 'state',
+  listProjectIds: 'state',
+  listWarnings: 'state',
+  deleteWarningsBefore: 'state',
+  findLogPosition: 'state',
+  listOutcomes: 'state',
 }
 
 export interface StateThreadData {

@@ -7,10 +7,19 @@ import type { DistinctIdMapping, Person } from '../persons/person.ts'
 import type { Project } from '../project.ts'
 import type { LogLane } from './captured-event.ts'
 
+/**
+ * Distinct ids, group types and group keys are well-formed text without NUL, as the log keeps them: ids that come out
+ * of properties have to be made so first, or what is stored under them is not found again.
+ */
 export interface ChunkSubjects {
   readonly distinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groups: readonly { readonly projectId: number; readonly typeName: string; readonly key: string }[]
   readonly projectIds: readonly number[]
+  /**
+   * The distinct ids that may take part in a merge: only their persons' other ids are loaded into `personMappings`. A
+   * person can have very many ids, and ordinary events need none of them. Left out: those of every person.
+   */
+  readonly mergingDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
 }
 
 export interface LoadedChunk {
@@ -18,7 +27,7 @@ export interface LoadedChunk {
   readonly mappings: readonly DistinctIdMapping[]
   /** Every person that a mapping above leads to. */
   readonly persons: readonly Person[]
-  /** Every distinct id of those persons, for merges: the mappings above included. */
+  /** Every distinct id of those persons (of the merging ones, see ChunkSubjects): the mappings above included. */
   readonly personMappings: readonly DistinctIdMapping[]
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
@@ -33,7 +42,10 @@ export interface Versioned<T> {
 
 export interface ChunkChanges {
   readonly persons: readonly Versioned<Person>[]
-  /** Merged away: their flag overrides move to the survivor (a row the survivor has wins), then the row goes. */
+  /**
+   * Merged away: their flag overrides move to the survivor (a row the survivor has wins), then the row goes. The survivor
+   * is the last one of the chunk, and `mappings` leads every id of the merged person elsewhere.
+   */
   readonly deletedPersons: readonly {
     readonly projectId: number
     readonly uuid: string
@@ -44,6 +56,7 @@ export interface ChunkChanges {
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Versioned<Group>[]
+  /** Counted exactly; kept as samples, at most 20 of a type in a project's UTC day. */
   readonly warnings: readonly IngestionWarning[]
   /** What became of the chunk's records, per project; the sum balances with what was accepted (I8). */
   readonly outcomes: readonly ChunkOutcome[]
