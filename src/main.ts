@@ -1,6 +1,6 @@
 // The commands. Each lives in a file of its own under `commands/`, loaded only when it is called.
 
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { version } from './version.ts'
 
 const program = new Command('pennon')
@@ -40,7 +40,8 @@ program
     'after',
     '\n`pennon serve` starts one by itself. One worker owns the log at a time; a new one takes it over.',
   )
-  .action(async () => (await import('./commands/work.ts')).work())
+  .addOption(new Option('--test-clock <ms>', 'a clock that tests move').hideHelp())
+  .action(async (options: { testClock?: string }) => (await import('./commands/work.ts')).work(options))
 
 program
   .command('config')
@@ -59,7 +60,14 @@ program
   .action(async () => (await import('./commands/show-version.ts')).showVersion())
 
 // Started by `serve`, never by hand.
-program.command('events', { hidden: true }).action(async () => (await import('./commands/events.ts')).events())
+program
+  .command('events', { hidden: true })
+  .requiredOption('--folder <folder>')
+  .requiredOption('--http-port <port>')
+  .action(async (options: { folder: string; httpPort: string }) => {
+    const { runEngineProcess } = await import('./adapters/clickhouse-embedded/engine-process.ts')
+    runEngineProcess({ folder: options.folder, httpPort: Number(options.httpPort) })
+  })
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
 await program.parseAsync()
