@@ -1,6 +1,6 @@
 // The human behind one or more distinct ids.
 
-import type { PropertyBag } from '../json.ts'
+import type { JsonValue, PropertyBag } from '../json.ts'
 
 /**
  * Who wrote a property's value, kept only where it matters to an import: keys an import wrote, and keys a live
@@ -13,6 +13,13 @@ export interface PropertyMark {
   readonly timestampMs: number
   readonly uuid: string
   readonly importJobId: number
+  /**
+   * What stands beneath an import's value, so that any order of the same import ends alike: with `import_set` and
+   * `import_unset` the import's earliest `$set_once` of the key, its value kept only while it could still come up.
+   */
+  readonly once?: { readonly timestampMs: number; readonly uuid: string; readonly value?: JsonValue }
+  /** With `import_once`: the import's latest `$unset` of the key, which this value is later than. */
+  readonly unset?: { readonly timestampMs: number; readonly uuid: string }
 }
 
 export type PropertyMarks = { readonly [key: string]: PropertyMark }
@@ -27,6 +34,7 @@ export interface Person {
   readonly isIdentified: boolean
   /** 0 when created, +1 with each write; every write is conditional on the version it was computed from. */
   readonly version: number
+  /** Latest event time among the writes; an event that changes nothing does not move it. Epoch ms. */
   readonly lastSeenAtMs: number
 }
 

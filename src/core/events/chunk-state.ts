@@ -1,0 +1,256 @@
+// What a chunk's events read and change while they are applied: a working copy of what was loaded, made for one call of
+// `processChunk` and thrown away after it. Knows how persons, mappings and groups hang together, not why they change.
+
+import type { Group, GroupType } from '../groups/group.ts'
+import { groupTypeCountMax } from '../groups/group.ts'
+import type { PropertyBag } from '../json.ts'
+import type { DistinctIdMapping, Person, PropertyMarks } from '../persons/person.ts'
+import { personUuid } from '../persons/person-uuid.ts'
+import type { Profile } from '../persons/profile.ts'
+import type { Project } from '../project.ts'
+import type { ChunkChanges, LoadedChunk, Versioned } from './chunk.ts'
+import type { PersonIdOverride } from './stored-event.ts'
+
+export interface WorkingPerson {
+  readonly uuid: string
+  properties: PropertyBag
+  marks: PropertyMarks
+  createdAtMs: number
+  isIdentified: boolean
+  version: number
+  lastSeenAtMs: number
+  /** Null for a person that this chunk creates. */
+  readonly loadedVersion: number | null
+  changed: boolean
+  mergedInto: WorkingPerson | null
+  mappings: WorkingMapping[]
+  /** JSON text of `properties`; null when it has to be made again. */
+  propertiesJson: string | null
+}
+
+export interface WorkingMapping {
+  readonly distinctId: string
+  person: WorkingPerson
+  version: number
+  readonly loadedVersion: number | null
+  changed: boolean
+}
+
+interface WorkingGroup {
+  group: Group
+  readonly loadedVersion: number | null
+  changed: boolean
+}
+
+/** One project's part of the working copy. */
+export class ProjectState {
+  readonly project: Project
+  readonly persons: WorkingPerson[] = []
+  readonly mappings = new Map<string, WorkingMapping>()
+  readonly newPersonlessIds = new Set<string>()
+  readonly newGroupTypes: GroupType[] = []
+  private readonly personlessIds = new Set<string>()
+  private readonly groupTypes = new Map<string, number>()
+  private readonly groups = new Map<string, WorkingGroup>()
+  private readonly uuids = new Map<string, string>()
+
+  constructor(project: Project) {
+    this.project = project
+  }
+
+  findPerson(distinctId: string): WorkingPerson | undefined {
+    return this.mappings.get(distinctId)?.person
+  }
+
+  /** The person id of a distinct id that no person has, or that creates one. */
+  uuidOf(distinctId: string): string {
+    let uuid = this.uuids.get(distinctId)
+    if (uuid === undefined) {
+      uuid = personUuid(this.project.id, distinctId)
+      this.uuids.set(distinctId, uuid)
+    }
+    return uuid
+  }
+
+  createPerson(uuid: string, profile: Profile, timestampMs: number, isIdentified: boolean): WorkingPerson {
+    const person: WorkingPerson = {
+      uuid,
+      properties: profile.properties,
+      marks: profile.marks,
+      createdAtMs: timestampMs,
+      isIdentified,
+      version: 0,
+      lastSeenAtMs: timestampMs,
+      loadedVersion: null,
+      changed: true,
+      mergedInto: null,
+      mappings: [],
+      propertiesJson: null,
+    }
+    this.persons.push(person)
+    return person
+  }
+
+  /** Leads a distinct id that leads nowhere yet to a person. */
+  attach(distinctId: string, person: WorkingPerson, version: number): void {
+    const mapping = { distinctId, person, version, loadedVersion: null, changed: true }
+    this.mappings.set(distinctId, mapping)
+    person.mappings.push(mapping)
+  }
+
+  /** Leads every distinct id of `other` to `survivor` and marks `other` as merged away. */
+  moveDistinctIds(other: WorkingPerson, survivor: WorkingPerson): void {
+    for (const mapping of other.mappings) {
+      mapping.person = survivor
+      mapping.version += 1
+      mapping.changed = true
+      survivor.mappings.push(mapping)
+    }
+    other.mappings = []
+    other.mergedInto = survivor
+  }
+
+  isPersonless(distinctId: string): boolean {
+    return this.personlessIds.has(distinctId)
+  }
+
+  rememberPersonless(distinctId: string): void {
+    if (this.personlessIds.has(distinctId)) return
+    this.personlessIds.add(distinctId)
+    this.newPersonlessIds.add(distinctId)
+  }
+
+  /** The index of a group type, taking the next free one for a new name; undefined when all five are taken. */
+  groupTypeIndex(name: string): number | undefined {
+    const known = this.groupTypes.get(name)
+    if (known !== undefined) return known
+    const taken = new Set(this.groupTypes.values())
+    for (let index = 0; index < groupTypeCountMax; index++) {
+      if (taken.has(index)) continue
+      this.groupTypes.set(name, index)
+      this.newGroupTypes.push({ projectId: this.project.id, name, index })
+      return index
+    }
+    return undefined
+  }
+
+  findGroup(typeIndex: number, key: string): Group | null {
+    return this.groups.get(`${typeIndex}:${key}`)?.group ?? null
+  }
+
+  saveGroup(group: Group): void {
+    const key = `${group.typeIndex}:${group.key}`
+    const loadedVersion = this.groups.get(key)?.loadedVersion ?? null
+    this.groups.set(key, { group, loadedVersion, changed: true })
+  }
+
+  loadPerson(row: Person): WorkingPerson {
+    const { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs } = row
+    const kept = { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }
+    return {
+      ...kept,
+      loadedVersion: version,
+      changed: false,
+      mergedInto: null,
+      mappings: [],
+      propertiesJson: null,
+    }
+  }
+
+  loadMapping(row: DistinctIdMapping, person: WorkingPerson): void {
+    if (this.mappings.has(row.distinctId)) return
+    const { distinctId, version } = row
+    const mapping = { distinctId, person, version, loadedVersion: version, changed: false }
+    this.mappings.set(distinctId, mapping)
+    person.mappings.push(mapping)
+  }
+
+  loadPersonless(distinctId: string): void {
+    this.personlessIds.add(distinctId)
+  }
+
+  loadGroupType(type: GroupType): void {
+    this.groupTypes.set(type.name, type.index)
+  }
+
+  loadGroup(group: Group): void {
+    this.groups.set(`${group.typeIndex}:${group.key}`, { group, loadedVersion: group.version, changed: false })
+  }
+
+  changedGroups(): Versioned<Group>[] {
+    const changed: Versioned<Group>[] = []
+    for (const { group, loadedVersion, changed: isChanged } of this.groups.values())
+      if (isChanged) changed.push({ row: group, loadedVersion })
+    return changed
+  }
+}
+
+/** The working copy, by project id. Nothing of `loaded` is changed later. */
+export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
+  const projects = new Map(loaded.projects.map(project => [project.id, new ProjectState(project)]))
+  const persons = new Map<string, WorkingPerson>()
+  for (const row of loaded.persons) {
+    const project = projects.get(row.projectId)
+    if (project === undefined) continue
+    const person = project.loadPerson(row)
+    project.persons.push(person)
+    persons.set(`${row.projectId}:${row.uuid}`, person)
+  }
+  for (const rows of [loaded.personMappings, loaded.mappings])
+    for (const row of rows) {
+      const person = persons.get(`${row.projectId}:${row.personUuid}`)
+      if (person !== undefined) projects.get(row.projectId)?.loadMapping(row, person)
+    }
+  for (const { projectId, distinctId } of loaded.personlessDistinctIds)
+    projects.get(projectId)?.loadPersonless(distinctId)
+  for (const type of loaded.groupTypes) projects.get(type.projectId)?.loadGroupType(type)
+  for (const group of loaded.groups) projects.get(group.projectId)?.loadGroup(group)
+  return projects
+}
+
+type StateChanges = Omit<ChunkChanges, 'warnings' | 'outcomes'>
+
+/** Everything that differs from what was loaded, and the overrides that the event store has to learn. */
+export function closeChunkState(projects: ReadonlyMap<number, ProjectState>): {
+  changes: StateChanges
+  overrides: PersonIdOverride[]
+} {
+  const persons: Versioned<Person>[] = []
+  const deletedPersons: StateChanges['deletedPersons'][number][] = []
+  const mappings: Versioned<DistinctIdMapping>[] = []
+  const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
+  const groupTypes: GroupType[] = []
+  const groups: Versioned<Group>[] = []
+  const overrides: PersonIdOverride[] = []
+  for (const [projectId, state] of projects) {
+    for (const person of state.persons) {
+      if (person.mergedInto !== null) {
+        if (person.loadedVersion === null) continue
+        const { uuid, loadedVersion } = person
+        deletedPersons.push({ projectId, uuid, survivorUuid: survivorOf(person).uuid, loadedVersion })
+      } else if (person.changed) {
+        const { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs, loadedVersion } = person
+        const row = { projectId, uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }
+        persons.push({ row, loadedVersion })
+      }
+    }
+    for (const { distinctId, person, version, loadedVersion, changed } of state.mappings.values()) {
+      if (!changed) continue
+      mappings.push({ row: { projectId, distinctId, personUuid: person.uuid, version }, loadedVersion })
+      if (version > 0) overrides.push({ projectId, distinctId, personId: person.uuid, version })
+    }
+    for (const distinctId of state.newPersonlessIds) personlessDistinctIds.push({ projectId, distinctId })
+    groupTypes.push(...state.newGroupTypes)
+    groups.push(...state.changedGroups())
+  }
+  return {
+    changes: { persons, deletedPersons, mappings, personlessDistinctIds, groupTypes, groups },
+    overrides,
+  }
+}
+
+function survivorOf(person: WorkingPerson): WorkingPerson {
+  let survivor = person
+  while (survivor.mergedInto !== null) survivor = survivor.mergedInto
+  return survivor
+}

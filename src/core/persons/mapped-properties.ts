@@ -1,0 +1,83 @@
+// Which event properties also describe the person: lifted into `$set`, and as `$initial_…` into `$set_once`, and which of
+// them change too often to be worth a write of their own. Only the lists and the lifting; applying is `person-update.ts`.
+
+import { isJsonObject, type JsonObject, ownValue, setOwn } from '../json.ts'
+
+const liftedKeys = `$app_build $app_name $app_namespace $app_version $browser $browser_version $device_type $current_url
+  $pathname $os $os_name $os_version $referring_domain $referrer $screen_height $screen_width $viewport_height
+  $viewport_width $raw_user_agent utm_source utm_medium utm_campaign utm_content utm_name utm_term gclid gad_source gclsrc
+  dclid gbraid wbraid fbclid msclkid twclid li_fat_id mc_cid igshid ttclid rdt_cid irclid _kx epik qclid sccid`.split(
+  /\s+/,
+)
+
+/** Lifted key → its `$initial_…` name. Source: docs/wire/ingestion.md 6.6. */
+export const mappedProperties: ReadonlyMap<string, string> = new Map(
+  liftedKeys.map(key => [key, `$initial_${key.replace('$', '')}`]),
+)
+
+/** Keys whose change alone is not written to the person. Source: docs/wire/ingestion.md 6.6. */
+export const filteredProperties: ReadonlySet<string> = new Set([
+  ...`$current_url $pathname $referring_domain $referrer $screen_height $screen_width $viewport_height $viewport_width
+    $browser $browser_version $device_type $raw_user_agent $os $os_name $os_version $geoip_postal_code $geoip_time_zone
+    $geoip_latitude $geoip_longitude $geoip_accuracy_radius $geoip_city_confidence`.split(/\s+/),
+  ...[1, 2, 3].flatMap(level => ['code', 'name', 'confidence'].map(what => `$geoip_subdivision_${level}_${what}`)),
+])
+
+export interface PersonMaps {
+  /** Null when the event has no such map. */
+  readonly set: JsonObject | null
+  readonly setOnce: JsonObject | null
+  /** What `$os_name` fills in on the event itself, or undefined. */
+  readonly eventOs: JsonObject[string] | undefined
+}
+
+/**
+ * The person maps of an event: mapped properties under the client's own maps, key by key.
+ * The client's maps come back as they are when nothing is lifted. Source: docs/wire/ingestion.md 6.6; vectors.
+ */
+export function liftPersonMaps(
+  properties: JsonObject,
+  keys: readonly string[],
+  clientSet: JsonObject | null,
+  clientSetOnce: JsonObject | null,
+): PersonMaps {
+  const isServer = properties.$is_server === true
+  const osName = isServer ? null : ownValue(properties, '$os_name')
+  // Since 2024 `$os_name` stands in for `$os`; under its own name it has never been a person property.
+  const standsInForOs = osName !== undefined && osName !== null && osName !== ''
+  let set: JsonObject | null = null
+  let setOnce: JsonObject | null = null
+  for (const key of keys) {
+    const initialKey = mappedProperties.get(key)
+    if (initialKey === undefined || (isServer && (key === '$os' || key === '$os_version'))) continue
+    set ??= {}
+    setOnce ??= {}
+    if (standsInForOs && key === '$os_name') continue
+    set[key] = properties[key]!
+    setOnce[initialKey] = properties[key]!
+  }
+  if (set === null || setOnce === null) return { set: clientSet, setOnce: clientSetOnce, eventOs: undefined }
+  if (clientSet !== null) overlay(set, clientSet)
+  if (clientSetOnce !== null) overlay(setOnce, clientSetOnce)
+  if (!standsInForOs) return { set, setOnce, eventOs: undefined }
+  set.$os ??= osName
+  setOnce.$initial_os ??= osName
+  if (set.$os_name !== undefined) delete set.$os_name
+  if (setOnce.$initial_os_name !== undefined) delete setOnce.$initial_os_name
+  return { set, setOnce, eventOs: properties.$os === undefined || properties.$os === null ? osName : undefined }
+}
+
+/** `$set` or `$set_once` of an event: the top-level map over the one in the properties; null when there is neither. */
+export function clientMap(inner: JsonObject[string] | undefined, topLevel: JsonObject | null): JsonObject | null {
+  const innerMap = isJsonObject(inner) ? inner : null
+  if (topLevel === null) return innerMap
+  if (innerMap === null) return topLevel
+  const merged = { ...innerMap }
+  overlay(merged, topLevel)
+  return merged
+}
+
+/** Writes the own keys of `over` into `target`. */
+export function overlay(target: JsonObject, over: JsonObject): void {
+  for (const key of Object.keys(over)) setOwn(target, key, over[key]!)
+}

@@ -1,0 +1,102 @@
+// Which distinct ids an event links, and who survives when both already lead to persons. Property updates of the same
+// event come after (`person-step.ts`); moving rows and override versions is `events/chunk-state.ts`.
+
+import type { ProjectState, WorkingPerson } from '../events/chunk-state.ts'
+import { type JsonObject, ownValue } from '../json.ts'
+import { mergeProfiles } from './import-update.ts'
+import { exceedsPersonLimit, trimProfile } from './person-update.ts'
+
+/** Source: docs/wire/ingestion.md 6.4. */
+export const mergeEventNames: ReadonlySet<string> = new Set(['$identify', '$create_alias', '$merge_dangerously'])
+
+export interface MergeRequest {
+  readonly otherId: string
+  /** `$merge_dangerously` merges persons that are identified already. */
+  readonly dangerously: boolean
+}
+
+export type MergeOutcome =
+  /** The event goes on as an ordinary one. */
+  | { readonly kind: 'none' }
+  | { readonly kind: 'illegal'; readonly illegalId: string }
+  /** Neither id leads to a person: one is to be created for both. */
+  | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: number }
+  /** `refused`: both persons go on, the survivor's is identified. `merged`: its version is already raised. */
+  | { readonly kind: 'linked' | 'merged' | 'refused'; readonly person: WorkingPerson }
+
+/** The link an event asks for; null when it lacks what that needs and is an ordinary event. */
+export function mergeRequestOf(eventName: string, properties: JsonObject): MergeRequest | null {
+  if (eventName === '$identify') {
+    const otherId = ownValue(properties, '$anon_distinct_id')
+    return otherId === undefined ? null : { otherId: otherId === null ? 'null' : String(otherId), dangerously: false }
+  }
+  if (eventName !== '$create_alias' && eventName !== '$merge_dangerously') return null
+  const alias = ownValue(properties, 'alias')
+  if (typeof alias !== 'string' || alias === '') return null
+  return { otherId: alias, dangerously: eventName === '$merge_dangerously' }
+}
+
+/** Links `otherId` to the person of `survivorId`. Source: docs/wire/ingestion.md 6.4 steps 1–6; vectors. */
+export function linkDistinctIds(state: ProjectState, survivorId: string, request: MergeRequest): MergeOutcome {
+  const { otherId } = request
+  if (survivorId === otherId) return { kind: 'none' }
+  for (const id of [survivorId, otherId]) if (isIllegalDistinctId(id)) return { kind: 'illegal', illegalId: id }
+  const survivor = state.findPerson(survivorId)
+  const other = state.findPerson(otherId)
+  if (survivor === undefined && other === undefined) {
+    const otherWasPersonless = state.isPersonless(otherId)
+    const survivorWasPersonless = state.isPersonless(survivorId)
+    const keepsOther = otherWasPersonless && !survivorWasPersonless
+    return {
+      kind: 'create',
+      uuid: state.uuidOf(keepsOther ? otherId : survivorId),
+      otherVersion: otherWasPersonless && survivorWasPersonless ? 1 : 0,
+    }
+  }
+  if (survivor === undefined || other === undefined) {
+    const [person, newId] = survivor === undefined ? [other!, survivorId] : [survivor, otherId]
+    state.attach(newId, person, state.isPersonless(newId) ? 1 : 0)
+    return { kind: 'linked', person }
+  }
+  if (survivor === other) return { kind: 'linked', person: survivor }
+  if (other.isIdentified && !request.dangerously) return { kind: 'refused', person: survivor }
+  mergePersons(state, survivor, other)
+  return { kind: 'merged', person: survivor }
+}
+
+function mergePersons(state: ProjectState, survivor: WorkingPerson, other: WorkingPerson): void {
+  const merged = mergeProfiles(survivor, other)
+  const profile = exceedsPersonLimit(JSON.stringify(merged.properties)) ? trimProfile(merged) : merged
+  survivor.properties = profile.properties
+  survivor.marks = profile.marks
+  survivor.propertiesJson = null
+  survivor.createdAtMs = Math.min(survivor.createdAtMs, other.createdAtMs)
+  survivor.lastSeenAtMs = Math.max(survivor.lastSeenAtMs, other.lastSeenAtMs)
+  survivor.version = Math.max(survivor.version, other.version) + 1
+  survivor.changed = true
+  state.moveDistinctIds(other, survivor)
+}
+
+const illegalInAnyCase = new Set([
+  'anonymous',
+  'guest',
+  'distinctid',
+  'distinct_id',
+  'id',
+  'not_authenticated',
+  'email',
+  'undefined',
+  'true',
+  'false',
+])
+const illegalAsWritten = new Set(['[object Object]', 'NaN', 'None', 'none', 'null', '0', 'undefined'])
+const distinctIdCodePointsMax = 400
+
+/** Ids that stand for nobody in particular, and would tie strangers together. Source: docs/wire/ingestion.md 6.4. */
+export function isIllegalDistinctId(distinctId: string): boolean {
+  if (distinctId.trim() === '' || distinctId.includes('\0')) return true
+  if (distinctId.length > distinctIdCodePointsMax && Array.from(distinctId).length > distinctIdCodePointsMax)
+    return true
+  const bare = /^(?:'.*'|".*")$/s.test(distinctId) ? distinctId.slice(1, -1) : distinctId
+  return illegalInAnyCase.has(bare.toLowerCase()) || illegalAsWritten.has(bare)
+}
