@@ -1,0 +1,97 @@
+// The log in an array, for tests of what stands on it: both ends, the same promises as far as one process can keep them.
+// Durable only as long as the value that `memoryLogStorage` makes.
+
+import { type LogLane, logLanes } from '#core/events/captured-event.ts'
+import { sealRecords } from '#core/log/record-codec.ts'
+import { decodeRecords } from '#core/log/record-decoder.ts'
+import type { EncodedRecords, EventLogReader, EventLogWriter, LogChunk } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+
+interface StoredRecord {
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly appendedAtMs: number
+}
+
+/** What outlives the log's ends: per lane, the segments still kept. */
+export interface MemoryLogStorage {
+  readonly lanes: Map<LogLane, { segments: { firstOffset: number; records: StoredRecord[] }[] }>
+}
+
+export interface MemoryEventLogOptions {
+  readonly storage?: MemoryLogStorage
+  readonly nowMs: () => number
+  readonly segmentBytesMax?: number
+  readonly logBytesMax?: number
+}
+
+export function memoryLogStorage(): MemoryLogStorage {
+  return { lanes: new Map(logLanes.map(lane => [lane, { segments: [{ firstOffset: 0, records: [] }] }])) }
+}
+
+export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWriter & EventLogReader {
+  const storage = options.storage ?? memoryLogStorage()
+  const segmentBytesMax = options.segmentBytesMax ?? Number.POSITIVE_INFINITY
+  const logBytesMax = options.logBytesMax ?? Number.POSITIVE_INFINITY
+  let closed = false
+
+  const segmentsOf = (lane: LogLane) => storage.lanes.get(lane)!.segments
+  const bytesOf = (records: readonly StoredRecord[]) => records.reduce((sum, record) => sum + record.bytes.length, 0)
+  const laneBytes = (lane: LogLane) => segmentsOf(lane).reduce((sum, segment) => sum + bytesOf(segment.records), 0)
+  const endOffset = (lane: LogLane) => {
+    const newest = segmentsOf(lane).at(-1)!
+    return newest.firstOffset + newest.records.length
+  }
+
+  async function append(lane: LogLane, { bytes }: EncodedRecords): Promise<void> {
+    if (closed) throw new PortError('event-log', 'unavailable', new Error('the log is closed'))
+    const used = logLanes.reduce((sum, each) => sum + laneBytes(each), 0)
+    if (used + bytes.length > logBytesMax) throw new PortError('event-log', 'full')
+    const places = sealRecords(bytes)
+    const newest = segmentsOf(lane).at(-1)!
+    const isFull = newest.records.length > 0 && bytesOf(newest.records) >= segmentBytesMax
+    const segment = isFull ? { firstOffset: endOffset(lane), records: [] } : newest
+    if (isFull) segmentsOf(lane).push(segment)
+    const appendedAtMs = options.nowMs()
+    for (let index = 1; index < places.length; index++) {
+      const record = new Uint8Array(bytes.subarray(places[index - 1], places[index]))
+      segment.records.push({ bytes: record, appendedAtMs })
+    }
+  }
+
+  async function read(lane: LogLane, fromOffset: number, limits: Parameters<EventLogReader['read']>[2]) {
+    const segments = segmentsOf(lane)
+    if (fromOffset > endOffset(lane)) throw new PortError('event-log', 'conflict', new Error('behind the end'))
+    const firstOffset = Math.max(fromOffset, segments[0]!.firstOffset)
+    const kept = segments.flatMap(segment => segment.records).slice(firstOffset - segments[0]!.firstOffset)
+    let bytes = 0
+    const taken = kept.slice(0, limits.recordCountMax).filter((record, index) => {
+      bytes += record.bytes.length
+      return index === 0 || bytes <= limits.bytesMax
+    })
+    const records = taken.flatMap(record => decodeRecords(record.bytes, 1))
+    return { lane, firstOffset, records, nextOffset: firstOffset + records.length } satisfies LogChunk
+  }
+
+  return {
+    append,
+    read,
+    status: async (lane, offset) => {
+      const segment = segmentsOf(lane).findLast(({ firstOffset }) => firstOffset <= offset)
+      const appendedAtMs = segment?.records[offset - segment.firstOffset]?.appendedAtMs ?? null
+      return { endOffset: endOffset(lane), appendedAtMs, bytes: laneBytes(lane) }
+    },
+    deleteBehind: async (lane, offset, olderThanMs) => {
+      const segments = segmentsOf(lane)
+      let deletedSegmentCount = 0
+      while (segments.length > 1 && segments[1]!.firstOffset <= offset) {
+        if (segments[0]!.records.at(-1)!.appendedAtMs >= olderThanMs) break
+        segments.shift()
+        deletedSegmentCount++
+      }
+      return { deletedSegmentCount }
+    },
+    close: async () => {
+      closed = true
+    },
+  }
+}

@@ -1,0 +1,52 @@
+// Whether the log may grow: its own limit and what is free on the disk. Looked up at most once a second, because several
+// processes fill and empty the same folder, and counted along in between.
+
+import { statfsSync } from 'node:fs'
+import { join } from 'node:path'
+import { logLanes } from '#core/events/captured-event.ts'
+import { folderBytes } from './segment-file.ts'
+
+export interface DiskRoomOptions {
+  /** The folder of all lanes. */
+  readonly folder: string
+  /** All lanes together, as files on the disk. */
+  readonly logBytesMax: number
+  /** What has to stay free on the disk. */
+  readonly minFreeBytes: number
+}
+
+const lookAgainAfterMs = 1_000
+/** Sooner while there is no room, so that it is noticed when there is some again. */
+const lookAgainWhenFullAfterMs = 200
+
+export class DiskRoom {
+  readonly #options: DiskRoomOptions
+  #lookedAtMs = Number.NEGATIVE_INFINITY
+  #leftBytes = 0
+
+  constructor(options: DiskRoomOptions) {
+    this.#options = options
+  }
+
+  /** Null when so many bytes may be written, else what stands against it. */
+  refusal(bytes: number): string | null {
+    const sinceMs = performance.now() - this.#lookedAtMs
+    if (sinceMs >= (bytes > this.#leftBytes ? lookAgainWhenFullAfterMs : lookAgainAfterMs)) this.#look()
+    if (bytes <= this.#leftBytes) return null
+    const { logBytesMax, minFreeBytes } = this.#options
+    return `the log has reached its limit of ${logBytesMax} bytes, or fewer than ${minFreeBytes} bytes are free`
+  }
+
+  wrote(bytes: number): void {
+    this.#leftBytes -= bytes
+  }
+
+  #look(): void {
+    const { folder, logBytesMax, minFreeBytes } = this.#options
+    let used = 0
+    for (const lane of logLanes) used += folderBytes(join(folder, lane))
+    const disk = statfsSync(folder)
+    this.#leftBytes = Math.min(logBytesMax - used, disk.bavail * disk.bsize - minFreeBytes)
+    this.#lookedAtMs = performance.now()
+  }
+}

@@ -1,0 +1,166 @@
+// One segment of a lane's log: a SQLite file named after the offset of its first record. What is stored in it, how it
+// comes into being and how a connection is set up; who writes and reads when is decided by the appender and the reader.
+//
+// A commit's records lie in frames, rows of up to 500 records. A segment is closed for good by writing the offset that
+// the next one begins with into `segment.next_offset`; only then is the next file made. So the newest file is the only
+// one that may still grow, and every other is complete.
+
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { threadId } from 'node:worker_threads'
+import Database from 'better-sqlite3'
+
+export interface SegmentName {
+  readonly firstOffset: number
+  readonly path: string
+}
+
+/** The file is SQLite's, but no segment of this version. */
+export class NotASegmentError extends Error {
+  constructor(version: unknown) {
+    super(`its version is ${version} where ${segmentVersion} was expected`)
+    this.name = 'NotASegmentError'
+  }
+}
+
+const segmentVersion = 1
+/** A file shrinks back to this after a large commit passed through. */
+const walBytesKept = 16 * 1024 * 1024
+const fileName = /^(\d{16})\.db$/
+const abandonedAfterMs = 60_000
+
+/** Segments of a lane, oldest first; none when the folder does not exist yet. */
+export function listSegments(laneFolder: string): SegmentName[] {
+  return filesIn(laneFolder)
+    .filter(name => fileName.test(name))
+    .sort()
+    .map(name => ({ firstOffset: Number(name.slice(0, 16)), path: join(laneFolder, name) }))
+}
+
+/** What a folder's files take, SQLite's side files included. */
+export function folderBytes(folder: string): number {
+  let bytes = 0
+  for (const name of filesIn(folder)) bytes += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
+  return bytes
+}
+
+/** The lane's folder, durably there. */
+export function ensureLaneFolder(laneFolder: string): void {
+  const created = mkdirSync(laneFolder, { recursive: true, mode: 0o700 })
+  if (created === undefined) return
+  for (let folder = laneFolder; folder.length >= created.length; folder = dirname(folder)) syncFolder(dirname(folder))
+}
+
+/**
+ * Makes an empty segment, durably, unless it is there already. Another process may do the same at the same time: the
+ * file gets its name only when it is complete, and the first one to name it wins.
+ */
+export function createSegment(laneFolder: string, firstOffset: number): SegmentName {
+  const path = join(laneFolder, `${String(firstOffset).padStart(16, '0')}.db`)
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return { firstOffset, path }
+  const draft = `${path}.${process.pid}-${threadId}.draft`
+  removeSegmentFiles(draft)
+  try {
+    const db = new Database(draft)
+    try {
+      db.pragma('journal_mode = WAL')
+      requireDurable(db)
+      db.exec(`
+        CREATE TABLE segment (first_offset INTEGER NOT NULL, next_offset INTEGER);
+        CREATE TABLE frames (
+          first_offset INTEGER PRIMARY KEY,
+          record_count INTEGER NOT NULL,
+          appended_at_ms INTEGER NOT NULL,
+          body BLOB NOT NULL
+        );
+        PRAGMA user_version = ${segmentVersion};
+      `)
+      db.prepare('INSERT INTO segment VALUES (?, NULL)').run(firstOffset)
+    } finally {
+      db.close()
+    }
+    syncFile(draft)
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    removeSegmentFiles(draft)
+  }
+  syncFolder(laneFolder)
+  return { firstOffset, path }
+}
+
+/**
+ * A connection to a segment. `write` waits for other writers up to `busyTimeoutMs` and syncs every commit; `read` never
+ * waits and never writes.
+ * @throws SqliteError; NotASegmentError.
+ */
+export function openSegment(path: string, mode: 'write' | 'read', busyTimeoutMs = 0): Database.Database {
+  const db = new Database(path, { fileMustExist: true, timeout: mode === 'write' ? busyTimeoutMs : 0 })
+  try {
+    const version = db.pragma('user_version', { simple: true })
+    if (version !== segmentVersion) throw new NotASegmentError(version)
+    requireDurable(db)
+    if (mode === 'read') db.pragma('query_only = ON')
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** The main file first: what is left of a removal that was cut short has no segment's name. */
+export function removeSegmentFiles(path: string): void {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+}
+
+/** Drafts of processes that died while making them. */
+export function removeAbandonedDrafts(laneFolder: string, nowMs: number): void {
+  for (const name of filesIn(laneFolder)) {
+    const path = join(laneFolder, name)
+    const madeAtMs = name.includes('.draft') ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined
+    if (madeAtMs !== undefined && nowMs - madeAtMs > abandonedAfterMs) rmSync(path, { force: true })
+  }
+}
+
+/** Settings of a connection, not of the file, so each one makes them and sees that they hold. */
+function requireDurable(db: Database.Database): void {
+  db.pragma('synchronous = FULL')
+  if (process.platform === 'darwin') {
+    db.pragma('fullfsync = 1')
+    db.pragma('checkpoint_fullfsync = 1')
+  }
+  db.pragma(`journal_size_limit = ${walBytesKept}`)
+  const journal = db.pragma('journal_mode', { simple: true })
+  const synchronous = db.pragma('synchronous', { simple: true })
+  if (journal !== 'wal' || synchronous !== 2) {
+    throw new Error(`journal_mode is ${journal} and synchronous ${synchronous} where wal and 2 were set`)
+  }
+}
+
+function filesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+function syncFile(path: string): void {
+  const descriptor = openSync(path, 'r+')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+function syncFolder(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

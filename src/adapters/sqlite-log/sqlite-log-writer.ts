@@ -1,0 +1,95 @@
+// The embedded log's writing end: one log-writer thread per lane behind the `EventLogWriter` port.
+
+import { mkdirSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import { type LogLane, logLanes } from '#core/events/captured-event.ts'
+import type { EncodedRecords, EventLogWriter } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { LaneWriter, type Synced } from './lane-writer.ts'
+import type { LogThreadOptions } from './log-writer-thread.ts'
+
+export type { Synced }
+
+export interface SqliteLogWriterOptions {
+  /** `<PENNON_DATA>/log`; each lane has a folder in it. */
+  readonly folder: string
+  readonly nowMs: () => number
+  /** All lanes together; what `PENNON_LOG_MAX_BYTES` says. */
+  readonly logBytesMax: number
+  /** What `PENNON_MIN_FREE_BYTES` says. */
+  readonly minFreeBytes?: number
+  readonly lanes?: readonly LogLane[]
+  readonly segmentBytesMax?: number
+  /** Per lane: what may wait for the disk before appends are refused. */
+  readonly queueBytesMax?: number
+  readonly commitTimeoutMs?: number
+  /** How long a commit waits for those of other processes. */
+  readonly busyTimeoutMs?: number
+  readonly logger?: Pick<Logger, 'error'>
+  /** For traces: called when a sync is known, before the appends that it covers resolve. */
+  readonly onSynced?: (synced: Synced) => void
+}
+
+export interface SqliteLogWriter extends EventLogWriter {
+  /** Records handed over and not answered yet. */
+  waitingRecords(lane: LogLane): number
+  /** What an append would most likely meet now: for readiness, never to decide on an append. */
+  condition(): 'ok' | 'full' | 'unavailable'
+}
+
+const MiB = 1024 * 1024
+
+/**
+ * Starts the threads and opens every lane.
+ * @throws PortError `unavailable` when a lane cannot be opened; the message names the file or folder.
+ */
+export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Promise<SqliteLogWriter> {
+  try {
+    mkdirSync(options.folder, { recursive: true, mode: 0o700 })
+  } catch (cause) {
+    throw new PortError('event-log', 'unavailable', cause)
+  }
+  const lanes = new Map((options.lanes ?? logLanes).map(lane => [lane, openLane(lane, options)]))
+  const all = [...lanes.values()]
+  const close = async () => {
+    await Promise.all(all.map(lane => lane.close()))
+  }
+  const opened = await Promise.allSettled(all.map(lane => lane.ready))
+  const failed = opened.find(result => result.status === 'rejected')
+  if (failed !== undefined) {
+    await close()
+    throw failed.reason
+  }
+  return {
+    append: (lane: LogLane, records: EncodedRecords) => lanes.get(lane)!.append(records),
+    waitingRecords: lane => lanes.get(lane)!.waitingRecords,
+    condition: () => {
+      const conditions = all.map(lane => lane.condition)
+      return conditions.find(condition => condition === 'unavailable') ?? conditions.find(c => c === 'full') ?? 'ok'
+    },
+    close,
+  }
+}
+
+function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
+  const { folder, logger, onSynced } = options
+  const workerData: LogThreadOptions = {
+    folder,
+    lane,
+    segmentBytesMax: options.segmentBytesMax ?? 256 * MiB,
+    logBytesMax: options.logBytesMax,
+    minFreeBytes: options.minFreeBytes ?? 0,
+    busyTimeoutMs: options.busyTimeoutMs ?? 5_000,
+  }
+  return new LaneWriter({
+    lane,
+    startThread: () =>
+      new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${lane}` }),
+    nowMs: options.nowMs,
+    queueBytesMax: options.queueBytesMax ?? 64 * MiB,
+    commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
+    ...(onSynced && { onSynced }),
+    ...(logger && { onTrouble: ({ what, error }) => logger.error({ lane, err: error }, `log: ${what}`) }),
+  })
+}

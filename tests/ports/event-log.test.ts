@@ -1,0 +1,25 @@
+import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
+import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
+import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { eventLogContract } from './event-log.contract.ts'
+
+eventLogContract('memory', () => {
+  const storage = memoryLogStorage()
+  return {
+    open: async options => {
+      const log = createMemoryEventLog({ storage, nowMs: Date.now, ...options })
+      return { writer: log, reader: log }
+    },
+  }
+})
+
+eventLogContract('sqlite-log', t => {
+  const folder = tempDir(t)
+  return {
+    open: async options => ({
+      writer: await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40, ...options }),
+      reader: openSqliteLogReader({ folder }),
+    }),
+  }
+})
