@@ -64,6 +64,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   function register(path: string, route: Route): void {
     const guarded = route.access === 'personal_key' || route.access === 'operator'
     const cors = corsMethods[route.group]
+    const countAnswer = answerCounter(metrics, route.group)
     server.route({
       method: route.method,
       url: path,
@@ -77,8 +78,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         return authorizeThenHandle(route, request, reply) as unknown as undefined
       },
       onResponse: (request, reply, done) => {
-        metrics.requests.inc({ route: route.group, status: reply.statusCode })
-        metrics.requestSeconds.observe({ route: route.group }, reply.elapsedTime / 1000)
+        countAnswer(reply.statusCode, reply.elapsedTime / 1000)
         if (logger.isLevelEnabled('debug')) {
           logger.debug({ method: request.method, path, status: reply.statusCode, ms: reply.elapsedTime }, 'answered')
         }
@@ -120,6 +120,21 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       allowOrigin(request, reply, corsMethods[route.group]!)
     }
     sendJson(reply, answer.status, encodeWireError(answer))
+  }
+}
+
+/** Labels are resolved once per route and status: looking them up costs more than counting. */
+function answerCounter(metrics: Metrics, group: RouteGroup): (status: number, seconds: number) => void {
+  const durations = metrics.requestSeconds.labels({ route: group })
+  const counts = new Map<number, { inc(): void }>()
+  return (status, seconds) => {
+    let count = counts.get(status)
+    if (count === undefined) {
+      count = metrics.requests.labels({ route: group, status })
+      counts.set(status, count)
+    }
+    count.inc()
+    durations.observe(seconds)
   }
 }
 
