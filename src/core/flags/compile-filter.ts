@@ -1,0 +1,126 @@
+// One stored filter turned into a test, with whatever it will read noted down while it is compiled.
+// Source: docs/wire/evaluation.md 5.9–5.12.
+
+import { type JsonValue, numberOf } from '../json.ts'
+import { err, type Result } from '../result.ts'
+import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
+import type { SubjectReader } from './evaluation-subject.ts'
+import { type StoredFilter, UnreadableFilters } from './flag-filters.ts'
+import type { NeedsCollector } from './flag-needs.ts'
+import type { UnknownReason } from './flag-outcome.ts'
+import { type CompiledMatch, compileMatch, type MatchSettings } from './match-property.ts'
+import type { PersonKeys } from './person-properties.ts'
+import type { PreparedOutcome } from './prepared-outcomes.ts'
+
+/** Outcomes of the flags decided so far, by position; undefined for one that is filtered out: it counts as false. */
+export type DecidedOutcomes = readonly (PreparedOutcome | undefined)[]
+
+/** Whether a filter holds. When `reader.failure` is set afterwards, the answer means nothing. */
+export type FilterTest = (reader: SubjectReader, decided: DecidedOutcomes) => boolean
+
+export interface CohortTest {
+  readonly cohort: Result<CompiledCohort, UnknownReason>
+  /** Null: an operator that never matches. */
+  readonly wanted: boolean | null
+}
+
+export interface FilterCompiler {
+  readonly settings: MatchSettings
+  readonly personKeys: PersonKeys
+  readonly cohorts: CompiledCohorts
+  /** Position of a flag by its id, for all flags of the project. */
+  readonly positionOfId: ReadonlyMap<number, number>
+  /** Collects per flag. */
+  readonly needs: NeedsCollector
+  readonly dependencyIds: Set<number>
+  readonly problem: (message: string) => void
+}
+
+const neverHolds: FilterTest = () => false
+
+/** A filter of any type but `cohort`. @throws UnreadableFilters for an operator that does not exist. */
+export function compileFilter(filter: StoredFilter, setTypeIndex: number | null, compiler: FilterCompiler): FilterTest {
+  if (filter.type === 'flag') return compileDependency(filter, compiler)
+  const match = compileMatch(filter.operator ?? 'exact', filter.value, compiler.settings)
+  if (match === null) throw new UnreadableFilters(`the operator "${filter.operator!.slice(0, 80)}" does not exist`)
+  if (match.problem !== undefined) compiler.problem(`the filter on "${filter.key}" never matches: ${match.problem}`)
+  if (filter.type === 'group') return compileGroupFilter(filter, setTypeIndex, match, compiler)
+  if (filter.type === 'person_metadata') return compileMetadataFilter(filter, match, compiler)
+  return compilePersonFilter(filter, match, compiler)
+}
+
+function compilePersonFilter(filter: StoredFilter, match: CompiledMatch, compiler: FilterCompiler): FilterTest {
+  const key = compiler.personKeys.key(filter.key)
+  const { matches, whenAbsent } = match
+  compiler.needs.addPersonKey(key)
+  return reader => {
+    const value = reader.personValue(key)
+    return value === undefined ? whenAbsent : matches(value, reader.nowMs)
+  }
+}
+
+function compileMetadataFilter(filter: StoredFilter, match: CompiledMatch, compiler: FilterCompiler): FilterTest {
+  const { matches, whenAbsent } = match
+  compiler.needs.addPerson()
+  return reader => {
+    const value = reader.personMetadata(filter.key)
+    return value === undefined ? whenAbsent : matches(value, reader.nowMs)
+  }
+}
+
+function compileGroupFilter(
+  filter: StoredFilter,
+  setTypeIndex: number | null,
+  match: CompiledMatch,
+  compiler: FilterCompiler,
+): FilterTest {
+  const { key } = filter
+  const { matches, whenAbsent } = match
+  const typeIndex = filter.groupTypeIndex ?? setTypeIndex
+  if (typeIndex === null) return () => whenAbsent // of no group: an empty set of properties
+  compiler.needs.addGroupKey(typeIndex, key)
+  return reader => {
+    const value = reader.groupValue(typeIndex, key)
+    return value === undefined ? whenAbsent : matches(value, reader.nowMs)
+  }
+}
+
+/** `value` of another flag: true is met by any variant, a text by exactly that variant. Source: docs/wire/evaluation.md 5.12. */
+function compileDependency(filter: StoredFilter, compiler: FilterCompiler): FilterTest {
+  const id = dependencyId(filter.key)
+  if (id === null) return neverHolds
+  compiler.dependencyIds.add(id)
+  const position = compiler.positionOfId.get(id)
+  const wanted = filter.value
+  if (position === undefined || filter.operator !== 'flag_evaluates_to') return neverHolds
+  if (typeof wanted !== 'boolean' && typeof wanted !== 'string') return neverHolds
+  return (_reader, decided) => {
+    const outcome = decided[position]
+    if (outcome === undefined || outcome.kind === 'off') return wanted === false
+    if (outcome.kind === 'unknown') return false
+    return wanted === true || (outcome.kind === 'variant' && outcome.variantKey === wanted)
+  }
+}
+
+/** An id in digits; an empty text names a flag that does not exist; null: no dependency at all. */
+function dependencyId(key: string): number | null {
+  if (key === '') return -1
+  return /^\d{1,15}$/.test(key) ? Number(key) : null
+}
+
+export function compileCohortFilter(filter: StoredFilter, compiler: FilterCompiler): CohortTest {
+  const id = cohortId(filter.value)
+  const cohort = id === null ? err('cohort_filters_parsing_error' as const) : compiler.cohorts.get(id)
+  compiler.needs.addPerson()
+  if (cohort?.ok) for (const dependency of cohort.value.dependencyIds) compiler.dependencyIds.add(dependency)
+  const operator = filter.operator ?? 'in'
+  return {
+    cohort: cohort ?? err('dependency_not_found_cohort'),
+    wanted: operator === 'in' ? true : operator === 'not_in' ? false : null,
+  }
+}
+
+function cohortId(value: JsonValue): number | null {
+  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value)
+  return id !== undefined && Number.isSafeInteger(id) ? id : null
+}

@@ -1,0 +1,134 @@
+// One stored flag turned into what an evaluation walks: tests in stored order, thresholds, bounds of variants, outcomes.
+// Done once per revision of a project; nothing of the stored JSON is looked at afterwards.
+
+import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
+import {
+  type CohortTest,
+  compileCohortFilter,
+  compileFilter,
+  type FilterCompiler,
+  type FilterTest,
+} from './compile-filter.ts'
+import type { Flag } from './flag.ts'
+import { readFilters, type StoredFilters, type StoredSet } from './flag-filters.ts'
+import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
+import type { PayloadText } from './flag-outcome.ts'
+import type { PersonKey } from './person-properties.ts'
+import { PreparedOutcomes } from './prepared-outcomes.ts'
+import { variantBounds } from './rollout.ts'
+
+/** Which id of a person is hashed. `continuity`: an override row, else the id before the login, else the distinct id. */
+export type Bucketing = 'distinct_id' | 'device_id' | 'continuity'
+
+export interface CompiledSet {
+  /** Null: persons; otherwise the group type whose key is hashed. */
+  readonly groupTypeIndex: number | null
+  readonly tests: readonly FilterTest[]
+  readonly cohortTests: readonly CohortTest[]
+  /** Null: everybody, without hashing. */
+  readonly rolloutPercentage: number | null
+  /** Index of the variant that the set names, or -1: the hash decides. */
+  readonly variantIndex: number
+}
+
+export interface CompiledFlag {
+  readonly id: number
+  readonly key: string
+  readonly version: number
+  readonly hasExperiment: boolean
+  readonly runtime: 'all' | 'client' | 'server'
+  readonly contexts: readonly string[]
+  readonly bucketing: Bucketing
+  readonly groupTypeIndex: number | null
+  /** Null: no early access feature. */
+  readonly enrollmentKey: PersonKey | null
+  readonly holdoutPercentage: number | null
+  readonly sets: readonly CompiledSet[]
+  readonly variantBounds: readonly number[]
+  readonly earlyExit: boolean
+  readonly outcomes: PreparedOutcomes
+  readonly needs: FlagNeeds
+  /** Ids of the flags it tests, directly or through a cohort. */
+  readonly dependencyIds: readonly number[]
+  /** How long it may take, in units of one cheap flag: decides how often a long evaluation looks at the time. */
+  readonly weight: number
+}
+
+/** @throws UnreadableFilters when the stored definition has no readable shape. */
+export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {
+  const filters = readFilters(flag.filters)
+  const needs = new NeedsCollector()
+  const dependencyIds = new Set<number>()
+  const compiler = { ...shared, needs, dependencyIds }
+  const sets = filters.sets.map(set => compileSet(set, filters, compiler))
+  const enrollmentKey = filters.featureEnrollment ? shared.personKeys.key(`$feature_enrollment/${flag.key}`) : null
+  if (enrollmentKey !== null) needs.addPersonKey(enrollmentKey)
+  const bucketing = bucketingOf(flag, filters)
+  needs.hashKeyOverrides = bucketing === 'continuity'
+  return {
+    id: flag.id,
+    key: flag.key,
+    version: flag.version,
+    hasExperiment: flag.hasExperiment,
+    runtime:
+      flag.evaluationRuntime === 'client' || flag.evaluationRuntime === 'server' ? flag.evaluationRuntime : 'all',
+    contexts: flag.evaluationContexts,
+    bucketing,
+    groupTypeIndex: filters.groupTypeIndex,
+    enrollmentKey,
+    holdoutPercentage: filters.holdout?.exclusionPercentage ?? null,
+    sets,
+    variantBounds: variantBounds(filters.variants.map(variant => variant.rolloutPercentage)),
+    earlyExit: filters.earlyExit,
+    outcomes: new PreparedOutcomes({
+      variantKeys: filters.variants.map(variant => variant.key),
+      holdoutKey: filters.holdout === null ? null : `holdout-${filters.holdout.id}`,
+      payloadOf: valueKey => payloadText(filters.payloads, valueKey),
+    }),
+    needs,
+    dependencyIds: [...dependencyIds],
+    weight: weightOf(filters),
+  }
+}
+
+function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompiler): CompiledSet {
+  const groupTypeIndex = set.groupTypeIndex === undefined ? flag.groupTypeIndex : set.groupTypeIndex
+  const cohortFilters = set.filters.filter(filter => filter.type === 'cohort')
+  const otherFilters = set.filters.filter(filter => filter.type !== 'cohort')
+  return {
+    groupTypeIndex,
+    tests: otherFilters.map(filter => compileFilter(filter, groupTypeIndex, compiler)),
+    cohortTests: cohortFilters.map(filter => compileCohortFilter(filter, compiler)),
+    rolloutPercentage: set.rolloutPercentage === 100 ? null : set.rolloutPercentage,
+    variantIndex: set.variant === null ? -1 : flag.variants.findIndex(variant => variant.key === set.variant),
+  }
+}
+
+/** Source: docs/wire/evaluation.md 5.3. */
+function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
+  if (flag.bucketingIdentifier === 'device_id') return 'device_id'
+  return flag.ensureExperienceContinuity && filters.groupTypeIndex === null ? 'continuity' : 'distinct_id'
+}
+
+/** A text as it is stored, anything else as its JSON text: typed SDKs take nothing but strings. Source: docs/wire/evaluation.md 2.7. */
+function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
+  const payload = ownValue(payloads, valueKey)
+  if (payload === undefined || payload === null || typeof payload === 'string') return payload
+  return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)
+}
+
+const slowOperators = ['regex', 'not_regex', 'icontains_multi', 'not_icontains_multi']
+
+function weightOf(filters: StoredFilters): number {
+  let weight = 1
+  for (const set of filters.sets) {
+    for (const filter of set.filters) {
+      weight += slowOperators.includes(filter.operator ?? '') ? 16 : 1 + valueLength(filter.value) / 1_000
+    }
+  }
+  return weight
+}
+
+function valueLength(value: JsonValue): number {
+  return typeof value === 'string' || Array.isArray(value) ? value.length : 1
+}

@@ -1,0 +1,78 @@
+// All flags of a project for one subject, dependencies first. Can be done in slices, so that a request with thousands of
+// flags does not hold the event loop; whoever drives it brings the clock. Source: docs/wire/evaluation.md 5.1, 5.15.
+
+import type { CompiledProject } from './compile-project.ts'
+import { evaluateFlag } from './evaluate-flag.ts'
+import { type EvaluationSubject, SubjectReader } from './evaluation-subject.ts'
+import type { PreparedOutcome } from './prepared-outcomes.ts'
+import { type FlagSelection, selectFlags } from './select-flags.ts'
+
+/** How much may be evaluated between two looks at the time: about half a millisecond of cheap flags. */
+const weightPerLook = 256
+
+export class FlagEvaluation {
+  readonly project: CompiledProject
+  /** By position; undefined for a flag that takes no part or is caught in a cycle. Complete once `advance` says so. */
+  readonly outcomes: (PreparedOutcome | undefined)[]
+  /** Some flag could not be computed, or a cycle was found. */
+  hasErrors: boolean
+  /** The first fault of ours that made a flag unknown, for the log. */
+  fault: unknown = undefined
+  private readonly selected: readonly boolean[] | null
+  private readonly reader: SubjectReader
+  private next = 0
+
+  /** @param selected as `selectFlags` gives it. */
+  constructor(project: CompiledProject, selected: readonly boolean[] | null, subject: EvaluationSubject) {
+    this.project = project
+    this.selected = selected
+    this.reader = new SubjectReader(subject, project.personKeys.count, project.groupTypeNames)
+    this.outcomes = new Array(project.flags.length).fill(undefined)
+    this.hasErrors = project.hasDependencyCycle
+  }
+
+  /** Evaluates until all is done (true) or `isTimeUp` says stop (false): call again then. */
+  advance(isTimeUp: () => boolean): boolean {
+    const { order, flags } = this.project
+    let weight = 0
+    while (this.next < order.length) {
+      if (weight >= weightPerLook) {
+        if (isTimeUp()) return false
+        weight = 0
+      }
+      const position = order[this.next++]!
+      if (this.selected !== null && !this.selected[position]) continue
+      this.decide(position)
+      weight += flags[position]!.weight
+    }
+    return true
+  }
+
+  private decide(position: number): void {
+    const flag = this.project.flags[position]!
+    let outcome: PreparedOutcome
+    if (this.project.missingDependency.has(position)) outcome = flag.outcomes.missingDependency()
+    else {
+      try {
+        outcome = evaluateFlag(flag, this.reader, this.outcomes)
+      } catch (cause) {
+        // A flag's failure never stops another one (5.1).
+        this.fault ??= cause
+        outcome = flag.outcomes.unknown('batch_evaluation_panicked')
+      }
+    }
+    this.outcomes[position] = outcome
+    if (outcome.kind === 'unknown') this.hasErrors = true
+  }
+}
+
+/** Everything at once, for the worker, previews and tests. */
+export function evaluateFlags(
+  project: CompiledProject,
+  selection: FlagSelection,
+  subject: EvaluationSubject,
+): FlagEvaluation {
+  const evaluation = new FlagEvaluation(project, selectFlags(project, selection), subject)
+  evaluation.advance(() => false)
+  return evaluation
+}

@@ -1,0 +1,129 @@
+// Everything about one subject that an evaluation may look at, and the reader through which flags look.
+// Data that could not be loaded is an error here, never an empty value: the flag that asks for it becomes unknown,
+// and the flags that do not ask keep their value. Loading is the caller's business (`services/decide.ts`).
+
+import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../json.ts'
+import { ok, type Result } from '../result.ts'
+import type { UnknownReason } from './flag-outcome.ts'
+import { type PersonKey, type PersonLayers, readProperty, requestedProperty } from './person-properties.ts'
+
+export interface StoredPerson {
+  readonly properties: PropertyBag
+  readonly createdAtMs: number
+}
+
+export interface EvaluationSubject {
+  /** '' is a valid id: it hashes to 0. */
+  readonly distinctId: string
+  /** The id before a login, for flags with experience continuity. */
+  readonly anonDistinctId: string | null
+  /** Never ''. */
+  readonly deviceId: string | null
+  /** Group type name → key, as sent: only texts and numbers are usable. */
+  readonly groups: JsonObject
+  /** What the request sends replaces what is stored, key by key. */
+  readonly personProperties: PropertyBag
+  /** Group type name → properties. */
+  readonly groupProperties: JsonObject
+  readonly geoip: PropertyBag | null
+  /** ok(null): nobody stored, or nothing of it may be used. */
+  readonly person: Result<StoredPerson | null, UnknownReason>
+  /** By group type index; a type that is not in it has no stored row. */
+  readonly groupRows: ReadonlyMap<number, Result<PropertyBag | null, UnknownReason>>
+  /** Flag key → hash key of the person's override rows. Source: docs/wire/evaluation.md 5.13. */
+  readonly hashKeyOverrides: Result<ReadonlyMap<string, string>, UnknownReason>
+  /** Epoch ms; relative dates count back from it. */
+  readonly nowMs: number
+}
+
+export const noGroupRows: EvaluationSubject['groupRows'] = new Map()
+export const noHashKeyOverrides: EvaluationSubject['hashKeyOverrides'] = ok(new Map<string, string>())
+
+/** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
+const notRead: unique symbol = Symbol('not read')
+
+export class SubjectReader {
+  readonly subject: EvaluationSubject
+  readonly nowMs: number
+  /** Set by a read that needed data which is not there; whoever evaluates clears it before each flag. */
+  failure: UnknownReason | null = null
+  private readonly layers: PersonLayers
+  private readonly storedPerson: StoredPerson | null
+  private readonly personFailure: UnknownReason | null
+  private readonly groupTypeNames: readonly (string | undefined)[]
+  private readonly personValues: (JsonValue | undefined | typeof notRead)[]
+
+  constructor(subject: EvaluationSubject, personKeyCount: number, groupTypeNames: readonly (string | undefined)[]) {
+    this.subject = subject
+    this.nowMs = subject.nowMs
+    this.layers = { request: subject.personProperties, geoip: subject.geoip, distinctId: subject.distinctId }
+    this.storedPerson = subject.person.ok ? subject.person.value : null
+    this.personFailure = subject.person.ok ? null : subject.person.error
+    this.groupTypeNames = groupTypeNames
+    this.personValues = new Array(personKeyCount).fill(notRead)
+  }
+
+  /** A person property as docs/wire/evaluation.md 5.8 layers it; undefined when it is absent. */
+  personValue(key: PersonKey): JsonValue | undefined {
+    const known = this.personValues[key.position]
+    if (known !== notRead) return known
+    const value = this.readPersonValue(key)
+    if (this.failure === null) this.personValues[key.position] = value
+    return value
+  }
+
+  private readPersonValue(key: PersonKey): JsonValue | undefined {
+    const requested = requestedProperty(this.layers, key)
+    if (requested !== undefined) return requested
+    if (this.personFailure !== null) {
+      this.failure = this.personFailure
+      return undefined
+    }
+    const stored = this.storedPerson === null ? undefined : readProperty(this.storedPerson.properties, key)
+    if (stored !== undefined || key.substitute === null) return stored
+    return this.readPersonValue(key.substitute)
+  }
+
+  /** `person_metadata`: the stored person's time of creation as ISO 8601 text, and nothing else. */
+  personMetadata(name: string): JsonValue | undefined {
+    if (name !== 'created_at') return undefined
+    if (this.personFailure !== null) this.failure = this.personFailure
+    return this.storedPerson === null ? undefined : new Date(this.storedPerson.createdAtMs).toISOString()
+  }
+
+  /** The usable key of a group type as the text that is hashed; '' when there is none. Source: docs/wire/evaluation.md 5.10. */
+  groupKey(typeIndex: number): string {
+    const name = this.groupTypeNames[typeIndex]
+    return name === undefined ? '' : usableGroupKey(ownValue(this.subject.groups, name))
+  }
+
+  /** A property of a group; undefined when absent, of an unknown type, or of a group that was not sent. */
+  groupValue(typeIndex: number, key: string): JsonValue | undefined {
+    const name = this.groupTypeNames[typeIndex]
+    if (name === undefined || this.groupKey(typeIndex) === '') return undefined
+    if (key === '$group_key') return ownValue(this.subject.groups, name)
+    const requested = requestedGroupProperty(this.subject, name, key)
+    if (requested !== undefined) return requested
+    const row = this.subject.groupRows.get(typeIndex)
+    if (row === undefined || (row.ok && row.value === null)) return undefined
+    if (row.ok) return ownValue(row.value!, key)
+    this.failure = row.error
+    return undefined
+  }
+}
+
+/** What the request itself says about a group's property. */
+export function requestedGroupProperty(
+  subject: Pick<EvaluationSubject, 'groupProperties'>,
+  typeName: string,
+  key: string,
+): JsonValue | undefined {
+  const sent = ownValue(subject.groupProperties, typeName)
+  return sent === undefined ? undefined : ownValue(sent as JsonObject, key)
+}
+
+/** A text as it is, a number as its JSON text, '' for anything else. */
+export function usableGroupKey(value: JsonValue | undefined): string {
+  if (typeof value === 'string') return value
+  return typeof value === 'number' || isRawNumber(value) ? textOf(value as JsonValue) : ''
+}

@@ -1,0 +1,59 @@
+// In which order flags that test other flags are decided, and which of them cannot be: those that miss a flag, and those
+// caught in a cycle. Works on positions and ids alone. Source: docs/wire/evaluation.md 5.12.
+
+export interface DependencyOrder {
+  /** Positions, each after everything it depends on; cyclic ones are not among them. */
+  readonly order: readonly number[]
+  /** Depends, directly or not, on a flag that does not exist. */
+  readonly missing: ReadonlySet<number>
+  /** Member of a cycle, or dependent on one. */
+  readonly cyclic: ReadonlySet<number>
+}
+
+/**
+ * @param dependencyIds per position, the ids a flag tests; undefined for a flag that takes no part (inactive: it is
+ *   false whatever it tests).
+ * @param positionOfId flags that exist, those that take no part included.
+ */
+export function orderDependencies(
+  dependencyIds: readonly (readonly number[] | undefined)[],
+  positionOfId: ReadonlyMap<number, number>,
+): DependencyOrder {
+  const order: number[] = []
+  const missing = new Set<number>()
+  const waiting = new Map<number, number>()
+  const dependents = new Map<number, number[]>()
+  const ready: number[] = []
+
+  for (const [position, ids] of dependencyIds.entries()) {
+    if (ids === undefined) continue
+    let openCount = 0
+    for (const id of new Set(ids)) {
+      const dependency = positionOfId.get(id)
+      if (dependency === undefined) missing.add(position)
+      else if (dependencyIds[dependency] !== undefined) {
+        openCount++
+        const others = dependents.get(dependency)
+        if (others === undefined) dependents.set(dependency, [position])
+        else others.push(position)
+      }
+    }
+    if (openCount === 0) ready.push(position)
+    else waiting.set(position, openCount)
+  }
+
+  for (let next = 0; next < ready.length; next++) {
+    const position = ready[next]!
+    order.push(position)
+    for (const dependent of dependents.get(position) ?? []) {
+      if (missing.has(position)) missing.add(dependent)
+      const left = waiting.get(dependent)! - 1
+      if (left > 0) waiting.set(dependent, left)
+      else {
+        waiting.delete(dependent)
+        ready.push(dependent)
+      }
+    }
+  }
+  return { order, missing, cyclic: new Set(waiting.keys()) }
+}

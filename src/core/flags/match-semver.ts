@@ -1,0 +1,168 @@
+// Versions: how texts are normalised, ordered, and what the range operators admit.
+// Source: docs/wire/evaluation.md 5.9.3.
+
+export interface Semver {
+  readonly major: bigint
+  readonly minor: bigint
+  readonly patch: bigint
+  /** Dot-separated identifiers; empty for a release. */
+  readonly prerelease: readonly string[]
+  readonly build: readonly string[]
+}
+
+export const semverOperators = [
+  'semver_eq',
+  'semver_neq',
+  'semver_gt',
+  'semver_gte',
+  'semver_lt',
+  'semver_lte',
+  'semver_tilde',
+  'semver_caret',
+  'semver_wildcard',
+] as const
+export type SemverOperator = (typeof semverOperators)[number]
+
+const numberMax = 2n ** 64n - 1n
+const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/
+
+/** A filter value turned into a test of a property's text; null when no version can ever satisfy it. */
+export function compileSemver(operator: SemverOperator, filterText: string): ((text: string) => boolean) | null {
+  if (operator === 'semver_wildcard') return compileWildcard(filterText)
+  const filter = parseSemver(filterText)
+  if (filter === null) return null
+  switch (operator) {
+    case 'semver_eq':
+      return ordered(filter, order => order === 0)
+    case 'semver_neq':
+      return ordered(filter, order => order !== 0)
+    case 'semver_gt':
+      return ordered(filter, order => order > 0)
+    case 'semver_gte':
+      return ordered(filter, order => order >= 0)
+    case 'semver_lt':
+      return ordered(filter, order => order < 0)
+    case 'semver_lte':
+      return ordered(filter, order => order <= 0)
+    case 'semver_tilde':
+      return within(filter, release(filter.major, filter.minor + 1n, 0n))
+    case 'semver_caret':
+      return within(filter, caretEnd(filter))
+    default:
+      return operator satisfies never
+  }
+}
+
+/** `v1.02` reads as 1.2.0; null for more than three parts or anything else that is no version. */
+export function parseSemver(text: string): Semver | null {
+  const trimmed = (text.startsWith('v') ? text.slice(1) : text).trim()
+  const tailAt = trimmed.search(/[-+]/)
+  const numbers = (tailAt < 0 ? trimmed : trimmed.slice(0, tailAt)).split('.')
+  if (numbers.length > 3 || numbers.some(part => !/^\d{1,40}$/.test(part))) return null
+  const [major = 0n, minor = 0n, patch = 0n] = numbers.map(BigInt)
+  if (major > numberMax || minor > numberMax || patch > numberMax) return null
+  const tail = tailAt < 0 ? '' : trimmed.slice(tailAt)
+  const plusAt = tail.indexOf('+')
+  const prerelease = tail.startsWith('-') ? tail.slice(1, plusAt < 0 ? undefined : plusAt) : null
+  const build = plusAt < 0 ? null : tail.slice(plusAt + 1)
+  if (prerelease !== null && !(identifiers.test(prerelease) && !hasLeadingZero(prerelease))) return null
+  if (build !== null && !identifiers.test(build)) return null
+  return { major, minor, patch, prerelease: prerelease?.split('.') ?? [], build: build?.split('.') ?? [] }
+}
+
+function hasLeadingZero(prerelease: string): boolean {
+  return prerelease.split('.').some(part => /^0\d+$/.test(part))
+}
+
+/** Negative, 0 or positive. A pre-release sorts before its release; build metadata takes part, last. */
+export function compareSemver(a: Semver, b: Semver): number {
+  return compareNumbers(a, b) || comparePrereleases(a.prerelease, b.prerelease) || compareIdentifiers(a.build, b.build)
+}
+
+function compareNumbers(a: Semver, b: Semver): number {
+  return sign(a.major - b.major) || sign(a.minor - b.minor) || sign(a.patch - b.patch)
+}
+
+function comparePrereleases(a: readonly string[], b: readonly string[]): number {
+  if (a.length === 0 || b.length === 0) return Math.sign(b.length - a.length)
+  return compareIdentifiers(a, b)
+}
+
+function compareIdentifiers(a: readonly string[], b: readonly string[]): number {
+  for (let index = 0; index < Math.min(a.length, b.length); index++) {
+    const order = compareIdentifier(a[index]!, b[index]!)
+    if (order !== 0) return order
+  }
+  return Math.sign(a.length - b.length)
+}
+
+function compareIdentifier(a: string, b: string): number {
+  const aIsNumber = /^\d+$/.test(a)
+  const bIsNumber = /^\d+$/.test(b)
+  if (aIsNumber && bIsNumber) return sign(BigInt(a) - BigInt(b))
+  if (aIsNumber !== bIsNumber) return aIsNumber ? -1 : 1
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function sign(difference: bigint): number {
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0
+}
+
+function release(major: bigint, minor: bigint, patch: bigint): Semver {
+  return { major, minor, patch, prerelease: [], build: [] }
+}
+
+function ordered(filter: Semver, test: (order: number) => boolean): (text: string) => boolean {
+  return text => {
+    const version = parseSemver(text)
+    return version !== null && test(compareSemver(version, filter))
+  }
+}
+
+/** From the filter's own version to below `end`; a pre-release only beside a pre-release of the same three numbers. */
+function within(filter: Semver, end: Semver): (text: string) => boolean {
+  return text => {
+    const version = parseSemver(text)
+    if (version === null || compareNumbers(version, end) >= 0) return false
+    if (compareNumbers(version, filter) < 0) return false
+    if (version.prerelease.length > 0) {
+      if (filter.prerelease.length === 0 || compareNumbers(version, filter) !== 0) return false
+    }
+    return compareNumbers(version, filter) > 0 || comparePrereleases(version.prerelease, filter.prerelease) >= 0
+  }
+}
+
+/** Up to the next change of the left-most part that is not zero. */
+function caretEnd({ major, minor, patch }: Semver): Semver {
+  if (major > 0n) return release(major + 1n, 0n, 0n)
+  return minor > 0n ? release(0n, minor + 1n, 0n) : release(0n, 0n, patch + 1n)
+}
+
+/** `1.2.*`, `1.*`, `*`; without a star a caret range by the parts that are given (`1` admits 1.x, `0` admits 0.x). */
+function compileWildcard(filterText: string): ((text: string) => boolean) | null {
+  const text = (filterText.startsWith('v') ? filterText.slice(1) : filterText).trim()
+  if (/[<>=~^,]/.test(text)) return null
+  if (!text.includes('*')) {
+    const filter = parseSemver(text)
+    return filter === null ? null : within(filter, wildcardCaretEnd(filter, text))
+  }
+  const parts = text.split('.')
+  const star = parts.indexOf('*')
+  if (parts.length > 3 || parts.slice(star).some(part => part !== '*')) return null
+  const given = parts.slice(0, star)
+  if (given.some(part => !/^\d{1,40}$/.test(part))) return null
+  const numbers = given.map(BigInt)
+  return candidate => {
+    const version = parseSemver(candidate)
+    if (version === null || version.prerelease.length > 0) return false
+    const own = [version.major, version.minor, version.patch]
+    return numbers.every((number, index) => own[index] === number)
+  }
+}
+
+function wildcardCaretEnd(filter: Semver, text: string): Semver {
+  const partCount = text.split(/[-+]/, 1)[0]!.split('.').length
+  if (filter.major === 0n && partCount === 1) return release(1n, 0n, 0n)
+  if (filter.major === 0n && filter.minor === 0n && partCount === 2) return release(0n, 1n, 0n)
+  return caretEnd(filter)
+}

@@ -1,0 +1,119 @@
+// Every outcome a flag can have, made once and numbered, so that an evaluation only picks one and an answer finds the
+// text it prepared for it by the number. Made when first picked: a flag with a thousand sets rarely needs a thousand.
+
+import type { FlagOutcome, PayloadText, UnknownReason } from './flag-outcome.ts'
+import { unknownReasons } from './flag-outcome.ts'
+
+export type PreparedOutcome = FlagOutcome & {
+  /** Number of this outcome among those of its flag. */
+  readonly slot: number
+}
+
+/** The reasons that name a set, in the order of their slots. */
+const setOffReasons = [
+  'no_group_type',
+  'no_condition_match',
+  'no_condition_match_groups_not_sent',
+  'no_condition_match_behavioral_cohort',
+  'out_of_rollout_bound',
+] as const
+export type SetOffReason = (typeof setOffReasons)[number]
+
+const missingDependencySlot = 0
+const optedInSlot = 1
+const optedOutSlot = 2
+const holdoutSlot = 3
+const noSetSlot = 4
+const unknownSlots = 5
+const setSlots = unknownSlots + unknownReasons.length
+
+export class PreparedOutcomes {
+  private readonly made: (PreparedOutcome | undefined)[] = []
+  private readonly variantKeys: readonly string[]
+  private readonly holdoutKey: string | null
+  private readonly payloadOf: (valueKey: string) => PayloadText | undefined
+  private readonly slotsPerSet: number
+
+  constructor(options: {
+    readonly variantKeys: readonly string[]
+    readonly holdoutKey: string | null
+    readonly payloadOf: (valueKey: string) => PayloadText | undefined
+  }) {
+    this.variantKeys = options.variantKeys
+    this.holdoutKey = options.holdoutKey
+    this.payloadOf = options.payloadOf
+    this.slotsPerSet = setOffReasons.length + 1 + options.variantKeys.length
+  }
+
+  missingDependency(): PreparedOutcome {
+    return this.pick(missingDependencySlot, () => off('missing_dependency', null, undefined))
+  }
+
+  /** An early access decision: on or off, with the payload of `true` either way. */
+  enrollment(isEnrolled: boolean): PreparedOutcome {
+    return isEnrolled
+      ? this.pick(optedInSlot, () => on('super_condition_value', 0, this.payloadOf('true')))
+      : this.pick(optedOutSlot, () => off('super_condition_value', 0, this.payloadOf('true')))
+  }
+
+  holdout(): PreparedOutcome {
+    const variantKey = this.holdoutKey ?? ''
+    return this.pick(holdoutSlot, () =>
+      variant(variantKey, 'holdout_condition_value', null, this.payloadOf(variantKey)),
+    )
+  }
+
+  unknown(reason: UnknownReason): PreparedOutcome {
+    return this.pick(unknownSlots + unknownReasons.indexOf(reason), () => {
+      return { kind: 'unknown', reason, conditionIndex: null, payload: undefined }
+    })
+  }
+
+  /** No set matched; -1: the flag has none. */
+  noMatch(reason: SetOffReason, setIndex: number): PreparedOutcome {
+    if (setIndex < 0) return this.pick(noSetSlot, () => off('no_group_type', null, undefined))
+    const slot = setSlots + setIndex * this.slotsPerSet + setOffReasons.indexOf(reason)
+    return this.pick(slot, () => off(reason, setIndex, undefined))
+  }
+
+  /** A set matched; -1: without a variant. */
+  match(setIndex: number, variantIndex: number): PreparedOutcome {
+    const slot = setSlots + setIndex * this.slotsPerSet + setOffReasons.length + 1 + variantIndex
+    const known = this.made[slot]
+    if (known !== undefined) return known
+    return this.pick(slot, () => {
+      if (variantIndex < 0) return on('condition_match', setIndex, this.payloadOf('true'))
+      const variantKey = this.variantKeys[variantIndex]!
+      return variant(variantKey, 'condition_match', setIndex, this.payloadOf(variantKey))
+    })
+  }
+
+  private pick(slot: number, make: () => FlagOutcome): PreparedOutcome {
+    const known = this.made[slot]
+    if (known !== undefined) return known
+    const prepared = { ...make(), slot }
+    this.made[slot] = prepared
+    return prepared
+  }
+}
+
+type Off = Extract<FlagOutcome, { kind: 'off' }>
+type On = Extract<FlagOutcome, { kind: 'on' }>
+type Variant = Extract<FlagOutcome, { kind: 'variant' }>
+
+function off(reason: Off['reason'], conditionIndex: number | null, payload: PayloadText | undefined): Off {
+  return { kind: 'off', reason, conditionIndex, payload }
+}
+
+function on(reason: On['reason'], conditionIndex: number, payload: PayloadText | undefined): On {
+  return { kind: 'on', reason, conditionIndex, payload }
+}
+
+function variant(
+  variantKey: string,
+  reason: Variant['reason'],
+  conditionIndex: number | null,
+  payload: PayloadText | undefined,
+): Variant {
+  return { kind: 'variant', variantKey, reason, conditionIndex, payload }
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { compileFlagRegex, patternCharsMax, subjectBytesMax } from './regex-dialect.ts'
+
+function finds(pattern: string, text: string): boolean | null {
+  const regex = compileFlagRegex(pattern)
+  assert.ok(regex.ok, `${pattern}: ${regex.ok ? '' : regex.error}`)
+  return regex.value.find(text)
+}
+
+describe('compileFlagRegex', () => {
+  it('searches anywhere, and counts in code points', () => {
+    assert.equal(finds('user\\d+@', 'my user12@x'), true)
+    assert.equal(finds('^.$', '😀'), true)
+    assert.equal(finds('^a.b$', 'a\nb'), false)
+  })
+
+  it('reads digits, words and white space as Unicode, inside classes too', () => {
+    assert.equal(finds('^\\d$', '٣'), true)
+    assert.equal(finds('^\\w+$', 'naïve_用户'), true)
+    assert.equal(finds('^[\\w.]+$', 'é.ñ'), true)
+    assert.equal(finds('^[\\W]$', 'é'), false)
+    assert.equal(finds('^[\\W]$', '!'), true)
+    assert.equal(finds('^[^\\S]$', '\u2003'), true)
+    assert.equal(finds('^\\S$', '\u00a0'), false)
+    assert.equal(finds('^\\D$', '٣'), false)
+  })
+
+  it('takes named groups, inline flags and code points', () => {
+    assert.equal(finds('(?P<n>a)(?<m>b)', 'ab'), true)
+    assert.equal(finds('(?i)É', 'é'), true)
+    assert.equal(finds('^\\u{1F600}\\u0041$', '😀A'), true)
+    assert.equal(finds('[[:alpha:]]\\pL\\p{Greek}', 'abω'), true)
+    assert.equal(finds('[]a]+', ']'), true)
+    assert.equal(finds('a\\++', 'a++'), true)
+  })
+
+  it('refuses what needs backtracking, and what RE2 would read differently', () => {
+    const patterns = [
+      '(?=a)',
+      '(?!a)',
+      '(?<=a)b',
+      '(?<!a)b',
+      '(a)\\1',
+      '(?>a)',
+      'a++',
+      'a*+',
+      'a{2}+',
+      '\\h',
+      '(?x)a b',
+    ]
+    patterns.push('[a-z&&b]', '[a--b]', '[a~~b]', '[a[bc]]', '\\Qa\\E', '(', '[a', '\\', 'a{2,1}', '\\b{start}')
+    for (const pattern of patterns) assert.equal(compileFlagRegex(pattern).ok, false, pattern)
+  })
+
+  it('bounds the pattern and the subject', () => {
+    assert.equal(compileFlagRegex('a'.repeat(patternCharsMax)).ok, true)
+    assert.equal(compileFlagRegex('a'.repeat(patternCharsMax + 1)).ok, false)
+    assert.equal(finds('a', 'a'.repeat(subjectBytesMax)), true)
+    assert.equal(finds('a', 'a'.repeat(subjectBytesMax + 1)), null)
+    assert.equal(finds('é', 'é'.repeat(subjectBytesMax / 2 + 1)), null)
+  })
+
+  it('stays quick where a backtracking engine would not', () => {
+    const startedAt = performance.now()
+    assert.equal(finds('(a+)+$', `${'a'.repeat(8_000)}!`), false)
+    assert.ok(performance.now() - startedAt < 1_000)
+  })
+})
