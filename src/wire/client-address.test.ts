@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { geoipAddress } from './client-address.ts'
+
+describe('geoipAddress', () => {
+  it('takes the left-most entry that parses, without port and brackets', () => {
+    assert.equal(geoipAddress({ 'x-forwarded-for': 'unknown, 81.2.69.142:4711, 10.0.0.1' }, '127.0.0.1'), '81.2.69.142')
+    assert.equal(geoipAddress({ 'x-forwarded-for': ' [2001:db8::1]:80' }, '127.0.0.1'), '2001:db8::1')
+  })
+
+  it('believes HTTP_X_FORWARDED_FOR before X-Forwarded-For', () => {
+    const headers = { http_x_forwarded_for: '81.2.69.142', 'x-forwarded-for': '8.8.8.8' }
+    assert.equal(geoipAddress(headers, '127.0.0.1'), '81.2.69.142')
+    assert.equal(geoipAddress({ ...headers, http_x_forwarded_for: 'nonsense' }, '127.0.0.1'), '8.8.8.8')
+  })
+
+  it('falls back to the connection, and to nothing', () => {
+    assert.equal(geoipAddress({}, '10.1.2.3'), '10.1.2.3')
+    assert.equal(geoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
+  })
+})

@@ -1,0 +1,43 @@
+// Which address a request speaks for, out of its headers and its connection.
+
+import { isIP } from 'node:net'
+
+export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
+
+/** More entries than any chain of proxies adds; the rest of a longer header is not looked at. */
+const entriesMax = 32
+
+/**
+ * The address whose location an evaluation sees: the header literally named `HTTP_X_FORWARDED_FOR`, then
+ * `X-Forwarded-For`, in each the left-most entry that parses; else the connection's. Believed from anybody, since it only
+ * changes the caller's own evaluation; never used for limits, logs or `$ip`. '' when none is an address.
+ * Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.6.
+ */
+export function geoipAddress(headers: RequestHeaders, socketAddress: string | undefined): string {
+  return (
+    leftMostAddress(headers.http_x_forwarded_for) ??
+    leftMostAddress(headers['x-forwarded-for']) ??
+    parseAddress(socketAddress ?? '') ??
+    ''
+  )
+}
+
+/** The left-most entry of a forwarding header that parses as an address. */
+export function leftMostAddress(header: string | readonly string[] | undefined): string | null {
+  if (header === undefined) return null
+  const text = typeof header === 'string' ? header : header.join(',')
+  for (const entry of text.split(',', entriesMax)) {
+    const address = parseAddress(entry)
+    if (address !== null) return address
+  }
+  return null
+}
+
+/** One entry, trimmed, without a port or brackets: `1.2.3.4:80`, `[::1]:80`; null when it is no address. */
+export function parseAddress(entry: string): string | null {
+  const text = entry.trim()
+  if (isIP(text) !== 0) return text
+  const bracketed = /^\[([0-9a-fA-F:.]{2,45})\](?::\d{1,5})?$/.exec(text)
+  const bare = bracketed?.[1] ?? /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/.exec(text)?.[1]
+  return bare !== undefined && isIP(bare) !== 0 ? bare : null
+}
