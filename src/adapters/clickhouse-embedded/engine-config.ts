@@ -1,0 +1,176 @@
+// The engine's configuration files, as text: users and what they may do, memory and thread limits for a small host,
+// and parts that survive a power cut. Written by start-engine.ts; who connects with which password is in
+// engine-endpoint.ts.
+
+import { createHash } from 'node:crypto'
+import type { EngineEndpoint } from './engine-endpoint.ts'
+
+export interface EngineLimits {
+  /** Longest run of a read query. */
+  readonly queryTimeoutSeconds: number
+  /** Everything the server may hold. */
+  readonly serverMemoryBytes: number
+  /** What one read query may hold. */
+  readonly queryMemoryBytes: number
+}
+
+export const defaultEngineLimits: EngineLimits = {
+  queryTimeoutSeconds: 8,
+  serverMemoryBytes: 1024 * 1024 * 1024,
+  queryMemoryBytes: 400 * 1024 * 1024,
+}
+
+/** Rows and bytes that one answer may have: far above a page of 1,000 events of 1 MB each would be refused. */
+const resultRowCountMax = 100_000
+const resultBytesMax = 256 * 1024 * 1024
+
+/**
+ * `config.xml`. Pools and caches are small: the engine shares the host with the service, and idle threads that wake up
+ * cost more than they bring. `merge_tree` makes every part durable before an insert is answered.
+ * Source: ours: 310 MB and 0.3 % of a core when idle.
+ */
+export function serverConfig(options: { storeFolder: string; usersFile: string; httpPort: number; limits: EngineLimits }) {
+  return element('clickhouse', {
+    path: `${options.storeFolder}/`,
+    tmp_path: `${options.storeFolder}/tmp/`,
+    user_files_path: `${options.storeFolder}/user_files/`,
+    listen_host: '127.0.0.1',
+    http_port: options.httpPort,
+    users_config: options.usersFile,
+    logger: { level: 'none' },
+    max_server_memory_usage: options.limits.serverMemoryBytes,
+    max_concurrent_queries: 64,
+    keep_alive_timeout: 30,
+    mark_cache_size: 32 * 1024 * 1024,
+    index_mark_cache_size: 4 * 1024 * 1024,
+    primary_index_cache_size: 32 * 1024 * 1024,
+    uncompressed_cache_size: 0,
+    index_uncompressed_cache_size: 0,
+    mmap_cache_size: 0,
+    query_condition_cache_size: 4 * 1024 * 1024,
+    background_pool_size: 2,
+    background_merges_mutations_concurrency_ratio: 1,
+    background_schedule_pool_size: 2,
+    background_common_pool_size: 2,
+    background_move_pool_size: 1,
+    background_fetches_pool_size: 1,
+    background_buffer_flush_schedule_pool_size: 1,
+    background_distributed_schedule_pool_size: 1,
+    background_message_broker_schedule_pool_size: 1,
+    asynchronous_metrics_update_period_s: 60,
+    asynchronous_heavy_metrics_update_period_s: 3600,
+    merge_tree: {
+      fsync_after_insert: 1,
+      fsync_part_directory: 1,
+      min_rows_to_fsync_after_merge: 1,
+      // ClickHouse refuses to start when these exceed the small pool above.
+      number_of_free_entries_in_pool_to_execute_mutation: 1,
+      number_of_free_entries_in_pool_to_lower_max_size_of_merge: 1,
+      number_of_free_entries_in_pool_to_execute_optimize_entire_partition: 1,
+    },
+  })
+}
+
+/**
+ * `users.xml`. `pennon_writer` inserts and migrates, `pennon_reader` reads one database under limits and has no table
+ * function that reaches files or the network. `default` is the engine's own session, which has no password: it may
+ * open the listener and count numbers, nothing else.
+ */
+export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
+  const { database, writer, reader } = endpoint
+  return element('clickhouse', {
+    profiles: {
+      // `default` is also what every other profile starts from.
+      default: quietSettings,
+      pennon_engine: { max_threads: 1, max_memory_usage: 32 * 1024 * 1024 },
+      pennon_writer: { max_insert_threads: 1, max_threads: 2 },
+      pennon_reader: {
+        readonly: 1,
+        max_threads: 2,
+        ...readerSettings(limits.queryTimeoutSeconds),
+        max_memory_usage: limits.queryMemoryBytes,
+        max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
+        max_result_rows: resultRowCountMax,
+        max_result_bytes: resultBytesMax,
+        result_overflow_mode: 'throw',
+        max_concurrent_queries_for_user: 16,
+      },
+    },
+    quotas: { default: {} },
+    users: {
+      default: {
+        password: '',
+        networks: { ip: '127.0.0.1' },
+        profile: 'pennon_engine',
+        quota: 'default',
+        grants: { query: ['GRANT SYSTEM LISTEN ON *.*', 'GRANT SELECT ON system.numbers'] },
+      },
+      [writer.username]: {
+        password_sha256_hex: sha256Hex(writer.password),
+        networks: { ip: '127.0.0.1' },
+        profile: 'pennon_writer',
+        quota: 'default',
+        grants: {
+          query: [
+            `GRANT ALL ON ${database}.*`,
+            'GRANT CREATE DATABASE ON *.*',
+            'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree',
+            'GRANT SELECT ON system.parts',
+          ],
+        },
+      },
+      [reader.username]: {
+        password_sha256_hex: sha256Hex(reader.password),
+        networks: { ip: '127.0.0.1' },
+        profile: 'pennon_reader',
+        quota: 'default',
+        grants: { query: [`GRANT SELECT ON ${database}.*`] },
+      },
+    },
+  })
+}
+
+/**
+ * What every read needs to be right and to end: also sent with each query by the client (adapters/clickhouse), and
+ * equal values are all that a read-only user may send.
+ */
+function readerSettings(queryTimeoutSeconds: number) {
+  return {
+    max_execution_time: queryTimeoutSeconds,
+    cancel_http_readonly_queries_on_client_close: 1,
+    send_progress_in_http_headers: 1,
+    do_not_merge_across_partitions_select_final: 0,
+    enable_automatic_decision_for_merging_across_partitions_for_final: 0,
+    defer_partition_pruning_after_final: 1,
+    optimize_move_to_prewhere_if_final: 0,
+  }
+}
+
+const quietSettings = {
+  log_queries: 0,
+  log_query_threads: 0,
+  query_profiler_real_time_period_ns: 0,
+  query_profiler_cpu_time_period_ns: 0,
+  compile_expressions: 0,
+  compile_aggregate_expressions: 0,
+  compile_sort_description: 0,
+}
+
+type Xml = string | number | readonly string[] | { readonly [name: string]: Xml }
+
+function element(name: string, content: Xml): string {
+  if (Array.isArray(content)) return content.map(item => element(name, item)).join('')
+  if (typeof content !== 'object') return `<${name}>${escapeXml(String(content))}</${name}>\n`
+  const inner = Object.entries(content)
+    .map(([child, value]) => element(child, value))
+    .join('')
+  return `<${name}>\n${inner}</${name}>\n`
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+function sha256Hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

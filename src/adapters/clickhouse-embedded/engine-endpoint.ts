@@ -1,0 +1,47 @@
+// Where the embedded engine listens and with which passwords, in a file that only its owner can read, so that the
+// worker and a command on the same host find it. The port and the passwords are new with each start of the engine:
+// read the file again after a failure to connect.
+
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export interface EngineEndpoint {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string
+  readonly database: string
+  readonly writer: EngineUser
+  readonly reader: EngineUser
+}
+
+export interface EngineUser {
+  readonly username: string
+  readonly password: string
+}
+
+/** The engine's own folder; also its working directory. */
+export function engineFolder(dataFolder: string): string {
+  return join(dataFolder, 'events')
+}
+
+/** Replaces the file in one step: a reader sees the old one or the new one. */
+export function writeEngineEndpoint(dataFolder: string, endpoint: EngineEndpoint): void {
+  const path = endpointPath(dataFolder)
+  writeFileSync(`${path}.new`, JSON.stringify(endpoint), { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}
+
+/** @returns null when no engine was ever prepared in this data folder. */
+export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
+  let text: string
+  try {
+    text = readFileSync(endpointPath(dataFolder), 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  return JSON.parse(text) as EngineEndpoint
+}
+
+function endpointPath(dataFolder: string): string {
+  return join(engineFolder(dataFolder), 'endpoint.json')
+}

@@ -1,0 +1,64 @@
+// The parent's side of the embedded engine: a port, passwords and files for one start. Spawning, watching and
+// restarting are the supervisor's (src/processes); what the child does is engine-process.ts.
+
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join, resolve } from 'node:path'
+import { defaultEngineLimits, type EngineLimits, serverConfig, usersConfig } from './engine-config.ts'
+import { type EngineEndpoint, engineFolder, writeEngineEndpoint } from './engine-endpoint.ts'
+
+export interface PreparedEngine {
+  /** Arguments of the program: `events --folder F --http-port N`. */
+  readonly args: readonly string[]
+  readonly endpoint: EngineEndpoint
+}
+
+/**
+ * Prepares one start of the engine: call it before each, restarts included, because the old port may be taken and the
+ * old passwords are forgotten. Folder 0700, files 0600.
+ * @throws the error of the file system when the folder cannot be written.
+ */
+export async function prepareEngine(
+  dataFolder: string,
+  limits: EngineLimits = defaultEngineLimits,
+): Promise<PreparedEngine> {
+  const folder = resolve(engineFolder(dataFolder))
+  const storeFolder = join(folder, 'store')
+  mkdirSync(storeFolder, { recursive: true, mode: 0o700 })
+  chmodSync(folder, 0o700)
+  const httpPort = await freeLoopbackPort()
+  const endpoint: EngineEndpoint = {
+    url: `http://127.0.0.1:${httpPort}`,
+    database: 'pennon',
+    writer: { username: 'pennon_writer', password: randomPassword() },
+    reader: { username: 'pennon_reader', password: randomPassword() },
+  }
+  const usersFile = join(folder, 'users.xml')
+  writePrivateFile(usersFile, usersConfig(endpoint, limits))
+  writePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, limits }))
+  writeEngineEndpoint(dataFolder, endpoint)
+  return { args: ['events', '--folder', folder, '--http-port', String(httpPort)], endpoint }
+}
+
+/** The system picks it; somebody else may take it before the engine does: then the engine fails and is started again. */
+function freeLoopbackPort(): Promise<number> {
+  return new Promise((done, failed) => {
+    const server = createServer()
+    server.once('error', failed)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      const port = typeof address === 'object' && address !== null ? address.port : 0
+      server.close(() => done(port))
+    })
+  })
+}
+
+function randomPassword(): string {
+  return randomBytes(24).toString('base64url')
+}
+
+function writePrivateFile(path: string, text: string): void {
+  writeFileSync(`${path}.new`, text, { mode: 0o600 })
+  renameSync(`${path}.new`, path)
+}

@@ -1,0 +1,79 @@
+// What a failure of ClickHouse or of the way to it means: PortErrors for the services, and which refusals of an insert
+// are the rows' own fault.
+
+import { ClickHouseError } from '@clickhouse/client'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+
+/** Refusals that the same rows would meet again: finding the row and going on is right, waiting is not. */
+const contentCodes: ReadonlySet<string> = new Set([
+  '6', // CANNOT_PARSE_TEXT
+  '27', // CANNOT_PARSE_INPUT_ASSERTION_FAILED
+  '33', // CANNOT_READ_ALL_DATA
+  '53', // TYPE_MISMATCH
+  '69', // ARGUMENT_OUT_OF_BOUND
+  '70', // CANNOT_CONVERT_TYPE
+  '117', // INCORRECT_DATA
+  '128', // TOO_LARGE_ARRAY_SIZE
+  '131', // TOO_LARGE_STRING_SIZE
+  '321', // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+  '376', // CANNOT_PARSE_UUID
+  '467', // CANNOT_PARSE_BOOL
+  '469', // VIOLATED_CONSTRAINT
+])
+
+const portCodes: Readonly<Record<string, PortErrorCode>> = {
+  '40': 'corrupt', // CHECKSUM_DOESNT_MATCH
+  '246': 'corrupt', // CORRUPTED_DATA
+  '159': 'timeout', // TIMEOUT_EXCEEDED
+  '160': 'timeout', // TOO_SLOW
+  '202': 'full', // TOO_MANY_SIMULTANEOUS_QUERIES
+  '243': 'full', // NOT_ENOUGH_SPACE
+  '396': 'full', // TOO_MANY_ROWS_OR_BYTES: the caps of a read
+}
+
+/** Refused before it began: a further try, elsewhere or with other words, may help at once. */
+const accessCodes: ReadonlySet<string> = new Set(['192', '193', '194', '516'])
+
+export function isContentError(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && contentCodes.has(error.code)
+}
+
+/** The engine was restarted on another port or with other passwords, or is gone: read the endpoint again. */
+export function isEndpointFailure(error: unknown): boolean {
+  return error instanceof ClickHouseError ? accessCodes.has(error.code) : isConnectionError(error)
+}
+
+export function isUnknownDatabase(error: unknown): boolean {
+  return error instanceof ClickHouseError && error.code === '81'
+}
+
+/**
+ * @param during `read`: running out of memory is the query's own size (`full`); `write`: it is the server's state, and
+ *   so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is tried again.
+ */
+export function storeError(error: unknown, during: 'read' | 'write'): unknown {
+  if (error instanceof PortError) return error
+  if (error instanceof ClickHouseError) {
+    const code = portCodes[error.code] ?? (during === 'read' && error.code === '241' ? 'full' : 'unavailable')
+    return new PortError('event-store', code, error)
+  }
+  if (error instanceof Error && error.message.startsWith('Timeout')) return new PortError('event-store', 'timeout', error)
+  return isConnectionError(error) ? new PortError('event-store', 'unavailable', error) : error
+}
+
+function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const { code } = error as NodeJS.ErrnoException
+  return (typeof code === 'string' && connectionCodes.has(code)) || error.message.includes('socket hang up')
+}
+
+const connectionCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+])

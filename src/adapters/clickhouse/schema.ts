@@ -1,0 +1,78 @@
+// The tables of the event store. Every statement can run again, from several processes at once: an upgrade is a further
+// statement that does nothing when it was done (`IF NOT EXISTS`).
+// Source: docs/wire/ingestion.md 8.1, 10.
+
+/** What the tables depend on besides the version of the code. */
+export interface SchemaOptions {
+  readonly rejectRetentionDays: number
+}
+
+/**
+ * One identity (project, UTC day, name, distinct id, uuid) is one row for every read with FINAL; the highest
+ * `row_version` wins. Partitions are months of arrival, not of the event: anyone with the public key can send events
+ * of hundreds of months. `toDate32`, because `toDate` wraps before 1970 and after 2149.
+ */
+const eventColumns = `
+  project_id UInt32,
+  uuid UUID,
+  event String CODEC(ZSTD(1)),
+  distinct_id String CODEC(ZSTD(1)),
+  timestamp DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)),
+  captured_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+  created_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+  lane LowCardinality(String),
+  historical_migration Bool,
+  import_job_id UInt32,
+  import_partition UInt32,
+  row_version UInt64 CODEC(Delta, ZSTD(1)),
+  properties String CODEC(ZSTD(1)),
+  flags Map(LowCardinality(String), String),
+  elements_chain String CODEC(ZSTD(1)),
+  person_id UUID,
+  person_created_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+  person_properties String CODEC(ZSTD(1)),
+  person_mode LowCardinality(String),
+  \`$group_0\` String CODEC(ZSTD(1)),
+  \`$group_1\` String CODEC(ZSTD(1)),
+  \`$group_2\` String CODEC(ZSTD(1)),
+  \`$group_3\` String CODEC(ZSTD(1)),
+  \`$group_4\` String CODEC(ZSTD(1)),
+  \`$session_id\` String CODEC(ZSTD(1)),
+  \`$window_id\` String CODEC(ZSTD(1)),
+  inserted_at DateTime64(3, 'UTC') ALIAS created_at`
+
+const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
+  PARTITION BY (import_partition, toYYYYMM(captured_at))
+  ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
+
+/** Statements in the order in which they have to run. New ones go to the end; released ones are never changed. */
+export function schemaStatements({ rejectRetentionDays }: SchemaOptions): string[] {
+  const events = (name: string) =>
+    `CREATE TABLE IF NOT EXISTS ${name} (${eventColumns}) ${eventEngine}`
+  return [
+    events('events'),
+    events('events_pending'),
+    `CREATE TABLE IF NOT EXISTS person_distinct_id_overrides (
+      project_id UInt32,
+      distinct_id String,
+      person_id UUID,
+      version UInt64
+    ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, distinct_id)`,
+    `CREATE TABLE IF NOT EXISTS rejected_events (
+      reject_id String,
+      project_id UInt32,
+      received_at DateTime64(3, 'UTC'),
+      reason LowCardinality(String),
+      field String,
+      lane LowCardinality(String),
+      import_job_id UInt32,
+      uuid String,
+      event String,
+      distinct_id String,
+      body String CODEC(ZSTD(1))
+    ) ENGINE = ReplacingMergeTree
+      PARTITION BY toYYYYMM(received_at)
+      ORDER BY (project_id, received_at, reject_id)
+      TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
+  ]
+}
