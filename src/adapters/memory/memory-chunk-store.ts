@@ -1,0 +1,142 @@
+// The chunk store's contract in memory, for unit tests. A commit works on copies, which take the place of the state only
+// when nothing was refused.
+
+import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
+import { keyOf, type MemoryState } from './memory-state.ts'
+
+export function memoryChunkStore(state: MemoryState): ChunkStore {
+  return {
+    async claimPosition(lane, ownerId) {
+      const offset = state.positions.get(lane)?.offset ?? 0
+      state.positions.set(lane, { offset, committedAtMs: null, ...state.positions.get(lane), ownerId })
+      return { offset }
+    },
+
+    async loadChunk(subjects) {
+      return load(state, subjects)
+    },
+
+    async commitChunk(changes, { lane, ownerId, offset, committedAtMs }) {
+      if (state.positions.get(lane)?.ownerId !== ownerId) return 'not_owner'
+      const next = copyOf(state)
+      if (!apply(next, changes)) return 'version_conflict'
+      next.positions.set(lane, { ownerId, offset, committedAtMs })
+      Object.assign(state, next)
+      return 'committed'
+    },
+
+    async close() {},
+  }
+}
+
+function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
+  const mappings = found(
+    subjects.distinctIds.map(({ projectId, distinctId }) => keyOf(projectId, distinctId)),
+    key => state.mappings.get(key),
+  )
+  const persons = found(
+    mappings.map(({ projectId, personUuid }) => keyOf(projectId, personUuid)),
+    key => state.persons.get(key),
+  )
+  const merging = new Set((subjects.mergingDistinctIds ?? mappings).map(id => keyOf(id.projectId, id.distinctId)))
+  const mergingPersons = new Set(
+    mappings
+      .filter(mapping => merging.has(keyOf(mapping.projectId, mapping.distinctId)))
+      .map(mapping => keyOf(mapping.projectId, mapping.personUuid)),
+  )
+  const groupTypes = state.groupTypes.filter(type => subjects.projectIds.includes(type.projectId))
+  return {
+    projects: found(subjects.projectIds.map(String), id => state.projects.get(Number(id))),
+    mappings,
+    persons,
+    personMappings: [...state.mappings.values()].filter(mapping =>
+      mergingPersons.has(keyOf(mapping.projectId, mapping.personUuid)),
+    ),
+    personlessDistinctIds: subjects.distinctIds.filter(id => state.personless.has(keyOf(id.projectId, id.distinctId))),
+    groupTypes,
+    groups: found(
+      subjects.groups.flatMap(({ projectId, typeName, key }) =>
+        groupTypes
+          .filter(type => type.projectId === projectId && type.name === typeName)
+          .map(type => keyOf(projectId, type.index, key)),
+      ),
+      key => state.groups.get(key),
+    ),
+  }
+}
+
+function found<T>(keys: readonly string[], get: (key: string) => T | undefined): T[] {
+  return [...new Set(keys)].map(get).filter(value => value !== undefined)
+}
+
+function copyOf(state: MemoryState): MemoryState {
+  return {
+    ...state,
+    persons: new Map(state.persons),
+    mappings: new Map(state.mappings),
+    personless: new Set(state.personless),
+    overrides: new Map(state.overrides),
+    groups: new Map(state.groups),
+    positions: new Map(state.positions),
+  }
+}
+
+/** @returns false when a row is not at the version it was loaded at; then `state` is to be thrown away. */
+function apply(state: MemoryState, changes: ChunkChanges): boolean {
+  const done =
+    changes.persons.every(({ row, loadedVersion }) =>
+      put(state.persons, keyOf(row.projectId, row.uuid), row, loadedVersion),
+    ) &&
+    changes.mappings.every(
+      ({ row, loadedVersion }) =>
+        state.persons.has(keyOf(row.projectId, row.personUuid)) &&
+        put(state.mappings, keyOf(row.projectId, row.distinctId), row, loadedVersion),
+    ) &&
+    changes.deletedPersons.every(merged => mergePerson(state, merged)) &&
+    changes.groups.every(({ row, loadedVersion }) =>
+      put(state.groups, keyOf(row.projectId, row.typeIndex, row.key), row, loadedVersion),
+    ) &&
+    changes.groupTypes.every(type => addGroupType(state, type))
+  for (const { projectId, distinctId } of changes.personlessDistinctIds)
+    state.personless.add(keyOf(projectId, distinctId))
+  state.warnings = [...state.warnings, ...changes.warnings]
+  state.outcomes = [...state.outcomes, ...changes.outcomes]
+  return done
+}
+
+function put<T extends { readonly version: number }>(
+  rows: Map<string, T>,
+  key: string,
+  row: T,
+  loadedVersion: number | null,
+): boolean {
+  if ((rows.get(key)?.version ?? null) !== loadedVersion) return false
+  rows.set(key, row)
+  return true
+}
+
+function mergePerson(state: MemoryState, merged: ChunkChanges['deletedPersons'][number]): boolean {
+  const { projectId, uuid, survivorUuid, loadedVersion } = merged
+  if (state.persons.get(keyOf(projectId, uuid))?.version !== loadedVersion) return false
+  if (!state.persons.has(keyOf(projectId, survivorUuid))) return false
+  for (const mapping of state.mappings.values())
+    if (mapping.projectId === projectId && mapping.personUuid === uuid) return false
+  for (const [key, hashKey] of state.overrides) {
+    const [overrideProject, personUuid, flagKey] = JSON.parse(key) as [number, string, string]
+    if (overrideProject !== projectId || personUuid !== uuid) continue
+    const survivorKey = keyOf(projectId, survivorUuid, flagKey)
+    if (!state.overrides.has(survivorKey)) state.overrides.set(survivorKey, hashKey)
+    state.overrides.delete(key)
+  }
+  return state.persons.delete(keyOf(projectId, uuid))
+}
+
+function addGroupType(state: MemoryState, type: MemoryState['groupTypes'][number]): boolean {
+  const same = state.groupTypes.filter(
+    other => other.projectId === type.projectId && (other.name === type.name || other.index === type.index),
+  )
+  if (same.length > 0) return same.every(other => other.name === type.name && other.index === type.index)
+  state.groupTypes = [...state.groupTypes, type]
+  state.revision++
+  return true
+}

@@ -1,0 +1,46 @@
+// State in memory, for unit tests of services: what the memory stores below share. Rows are held by text keys, so that
+// any client text, `__proto__` included, is only text.
+
+import type { Group, GroupType } from '#core/groups/group.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import type { Project } from '#core/project.ts'
+import type { ChunkOutcome, IngestionWarning } from '#ports/chunk-store.ts'
+
+export interface MemoryState {
+  revision: number
+  projects: Map<number, Project>
+  /** By `keyOf(project, uuid)`. */
+  persons: Map<string, Person>
+  /** By `keyOf(project, distinct id)`. */
+  mappings: Map<string, DistinctIdMapping>
+  personless: Set<string>
+  /** By `keyOf(project, person uuid, flag key)`: the hash key. */
+  overrides: Map<string, string>
+  groupTypes: readonly GroupType[]
+  /** By `keyOf(project, type index, group key)`. */
+  groups: Map<string, Group>
+  positions: Map<string, { ownerId: string; offset: number; committedAtMs: number | null }>
+  /** Every warning, unsampled. */
+  warnings: readonly IngestionWarning[]
+  outcomes: readonly ChunkOutcome[]
+}
+
+export function memoryState(projects: readonly Project[] = []): MemoryState {
+  return {
+    revision: 0,
+    projects: new Map(projects.map(project => [project.id, project])),
+    persons: new Map(),
+    mappings: new Map(),
+    personless: new Set(),
+    overrides: new Map(),
+    groupTypes: [],
+    groups: new Map(),
+    positions: new Map(),
+    warnings: [],
+    outcomes: [],
+  }
+}
+
+export function keyOf(...parts: readonly (number | string)[]): string {
+  return JSON.stringify(parts)
+}

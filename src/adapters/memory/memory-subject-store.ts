@@ -1,0 +1,19 @@
+// The subject store's contract in memory, for unit tests.
+
+import type { SubjectStore } from '#ports/subject-store.ts'
+import { keyOf, type MemoryState } from './memory-state.ts'
+
+export function memorySubjectStore(state: MemoryState): SubjectStore {
+  return {
+    findPerson(projectId, distinctId) {
+      const mapping = state.mappings.get(keyOf(projectId, distinctId))
+      const person = mapping && state.persons.get(keyOf(projectId, mapping.personUuid))
+      if (person === undefined) return null
+      return { uuid: person.uuid, properties: person.properties, createdAtMs: person.createdAtMs }
+    },
+    findGroup(projectId, groupTypeIndex, groupKey) {
+      const group = state.groups.get(keyOf(projectId, groupTypeIndex, groupKey))
+      return group === undefined ? null : { properties: group.properties }
+    },
+  }
+}

@@ -1,0 +1,308 @@
+// What every chunk store keeps to: versions, ownership, merges, and that a refused commit leaves nothing.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { isRawNumber, type JsonObject, parseJson } from '#core/json.ts'
+import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/chunk-store.ts'
+import { aGroup, aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import type { OpenState } from '../support/state-harness.ts'
+
+const ada = aPerson({ uuid: 'aaaaaaaa-0000-5000-8000-000000000001', properties: { plan: 'free' } })
+const bob = aPerson({ uuid: 'bbbbbbbb-0000-5000-8000-000000000002' })
+
+export function chunkStoreContract(adapter: string, open: OpenState): void {
+  describe(`ChunkStore on ${adapter}`, () => {
+    it('starts a lane at 0 and goes on where the last commit stopped', async t => {
+      const { chunkStore } = await open(t)
+      assert.deepEqual(await chunkStore.claimPosition('main', 'w1'), { offset: 0 })
+      assert.equal(await commit(chunkStore, {}, { offset: 41 }), 'committed')
+      assert.deepEqual(await chunkStore.claimPosition('main', 'w2'), { offset: 41 })
+      assert.deepEqual(await chunkStore.claimPosition('historical', 'w2'), { offset: 0 })
+    })
+
+    it('refuses the commit of a worker whose lane another one claimed, and writes nothing of it', async t => {
+      const { chunkStore, openAnotherChunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await openAnotherChunkStore().claimPosition('main', 'w2')
+      assert.equal(await commit(chunkStore, { persons: [created(ada)] }, { offset: 9 }), 'not_owner')
+      assert.deepEqual((await load(chunkStore, ['ada'])).persons, [])
+      assert.deepEqual(await chunkStore.claimPosition('main', 'w3'), { offset: 0 })
+    })
+
+    it('refuses a commit to a lane that nobody claimed', async t => {
+      const { chunkStore } = await open(t)
+      assert.equal(await commit(chunkStore, {}, { offset: 1 }), 'not_owner')
+    })
+
+    it('gives back persons, mappings and personless ids as they were committed, and leaves out what is unknown', async t => {
+      const { chunkStore, openAnotherChunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const marks = { plan: { kind: 'live_once', timestampMs: 5, uuid: 'u', importJobId: 0 } } as const
+      const person = { ...ada, marks, isIdentified: true }
+      await commit(chunkStore, {
+        persons: [created(person)],
+        mappings: [created(aMapping(person, 'ada')), created(aMapping(person, 'anon-1', 1))],
+        personlessDistinctIds: [{ projectId: 1, distinctId: 'ghost' }],
+      })
+      const loaded = await load(openAnotherChunkStore(), ['ada', 'nobody', 'ghost', 'ada'])
+      assert.deepEqual(loaded.persons, [person])
+      assert.deepEqual(loaded.mappings, [aMapping(person, 'ada')])
+      assert.deepEqual(
+        loaded.personMappings.toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1)),
+        [aMapping(person, 'ada'), aMapping(person, 'anon-1', 1)],
+      )
+      assert.deepEqual(loaded.personlessDistinctIds, [{ projectId: 1, distinctId: 'ghost' }])
+      assert.deepEqual(
+        loaded.projects.map(project => project.id),
+        [1],
+      )
+    })
+
+    it('loads the other ids of the merging persons only, when told which those are', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await commit(chunkStore, {
+        persons: [created(ada), created(bob)],
+        mappings: ['ada', 'ada-2'].map(id => created(aMapping(ada, id))).concat(created(aMapping(bob, 'bob'))),
+      })
+      const loaded = await chunkStore.loadChunk({
+        ...subjects(['ada', 'bob']),
+        mergingDistinctIds: [{ projectId: 1, distinctId: 'ada' }],
+      })
+      assert.equal(loaded.persons.length, 2)
+      assert.deepEqual(loaded.personMappings.map(mapping => mapping.distinctId).toSorted(), ['ada', 'ada-2'])
+    })
+
+    it('keeps projects apart', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const other = { ...ada, projectId: 2, properties: { plan: 'paid' } }
+      await commit(chunkStore, {
+        persons: [created(ada), created(other)],
+        mappings: [created(aMapping(ada, 'ada')), created(aMapping(other, 'ada'))],
+      })
+      const loaded = await chunkStore.loadChunk({
+        distinctIds: [{ projectId: 2, distinctId: 'ada' }],
+        groups: [],
+        projectIds: [2],
+      })
+      assert.deepEqual(loaded.persons, [other])
+    })
+
+    it('loads more ids than fit one list', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const ids = Array.from({ length: 1_100 }, (_, index) => `id-${index}`)
+      const persons = ids.map((id, index) => aPerson({ uuid: `person-${index}`, properties: { id } }))
+      await commit(chunkStore, {
+        persons: persons.map(created),
+        mappings: persons.map((person, index) => created(aMapping(person, ids[index]!))),
+      })
+      const loaded = await load(chunkStore, ids)
+      assert.equal(loaded.persons.length, 1_100)
+      assert.equal(loaded.mappings.length, 1_100)
+      assert.equal(loaded.personMappings.length, 1_100)
+    })
+
+    it('refuses a person that changed since it was loaded, and writes nothing of that chunk', async t => {
+      const { chunkStore, openAnotherChunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await commit(chunkStore, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
+      const other = openAnotherChunkStore()
+      await other.claimPosition('historical', 'w1')
+      const newer = { ...ada, version: 1, properties: { plan: 'paid' } }
+      const changes = { persons: [{ row: newer, loadedVersion: 0 }] }
+      assert.equal(await commit(other, changes, { lane: 'historical' }), 'committed')
+      const late: Partial<ChunkChanges> = {
+        persons: [created(bob), { row: { ...ada, version: 1, properties: { plan: 'lost' } }, loadedVersion: 0 }],
+        mappings: [created(aMapping(bob, 'bob'))],
+        personlessDistinctIds: [{ projectId: 1, distinctId: 'ghost' }],
+        outcomes: [{ projectId: 1, lane: 'main', outcome: 'stored', reason: '', count: 7 }],
+      }
+      assert.equal(await commit(chunkStore, late, { offset: 70 }), 'version_conflict')
+      const loaded = await load(chunkStore, ['ada', 'bob', 'ghost'])
+      assert.deepEqual(loaded.persons, [newer])
+      assert.deepEqual(loaded.personlessDistinctIds, [])
+      assert.deepEqual(await chunkStore.claimPosition('main', 'w1'), { offset: 1 })
+    })
+
+    it('refuses to create a person, a mapping or a group twice', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const everything = {
+        persons: [created(ada)],
+        mappings: [created(aMapping(ada, 'ada'))],
+        groups: [created(aGroup())],
+      }
+      await commit(chunkStore, everything)
+      assert.equal(await commit(chunkStore, { persons: [created(ada)] }), 'version_conflict')
+      assert.equal(await commit(chunkStore, { mappings: [created(aMapping(ada, 'ada'))] }), 'version_conflict')
+      assert.equal(await commit(chunkStore, { groups: [created(aGroup())] }), 'version_conflict')
+    })
+
+    it('refuses a mapping to a person that is gone, and one that moved since it was loaded', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      assert.equal(await commit(chunkStore, { mappings: [created(aMapping(ada, 'ada'))] }), 'version_conflict')
+      await commit(chunkStore, {
+        persons: [created(ada), created(bob)],
+        mappings: [created(aMapping(ada, 'shared'))],
+      })
+      const moved = { row: aMapping(bob, 'shared', 1), loadedVersion: 0 }
+      assert.equal(await commit(chunkStore, { mappings: [moved] }), 'committed')
+      assert.equal(await commit(chunkStore, { mappings: [moved] }), 'version_conflict')
+    })
+
+    it('merges a person: ids lead to the survivor, flag assignments move, the row that the survivor has wins', async t => {
+      const { chunkStore, subjectStore, addOverride, overridesOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await commit(chunkStore, {
+        persons: [created(ada), created(bob)],
+        mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))],
+      })
+      addOverride(1, ada.uuid, 'both', 'ada-hash')
+      addOverride(1, bob.uuid, 'both', 'bob-hash')
+      addOverride(1, bob.uuid, '__proto__', 'bob-hash')
+      const survivor = { ...ada, version: 1, properties: { plan: 'free', age: 7 } }
+      const merge: Partial<ChunkChanges> = {
+        persons: [{ row: survivor, loadedVersion: 0 }],
+        deletedPersons: [{ projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }],
+        mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
+      }
+      assert.equal(await commit(chunkStore, merge), 'committed')
+      assert.deepEqual(overridesOf(1, ada.uuid), ['__proto__=bob-hash', 'both=ada-hash'])
+      assert.deepEqual(overridesOf(1, bob.uuid), [])
+      assert.deepEqual((await load(chunkStore, ['ada', 'bob'])).persons, [survivor])
+      assert.equal((await subjectStore.findPerson(1, 'bob'))?.uuid, ada.uuid)
+    })
+
+    it('refuses a merge that would leave an id of the merged person without a person', async t => {
+      const { chunkStore, addOverride, overridesOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await commit(chunkStore, {
+        persons: [created(ada), created(bob)],
+        mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob')), created(aMapping(bob, 'late'))],
+      })
+      addOverride(1, bob.uuid, 'beta', 'bob-hash')
+      const merge = {
+        deletedPersons: [{ projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }],
+        mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
+      }
+      assert.equal(await commit(chunkStore, merge), 'version_conflict')
+      assert.deepEqual(overridesOf(1, bob.uuid), ['beta=bob-hash'])
+      const loaded = await load(chunkStore, ['bob'])
+      assert.deepEqual(loaded.mappings, [aMapping(bob, 'bob')])
+    })
+
+    it('refuses a merge of a person that changed, and one into a person that is gone', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await commit(chunkStore, { persons: [created({ ...bob, version: 3 })] })
+      const gone = { projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 3 }
+      assert.equal(await commit(chunkStore, { deletedPersons: [gone] }), 'version_conflict')
+      await commit(chunkStore, { persons: [created(ada)] })
+      const changed = { ...gone, loadedVersion: 2 }
+      assert.equal(await commit(chunkStore, { deletedPersons: [changed] }), 'version_conflict')
+      assert.equal(await commit(chunkStore, { deletedPersons: [gone] }), 'committed')
+    })
+
+    it('gives back groups of known types, and raises the revision for a new type alone', async t => {
+      const { chunkStore, revision } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const before = await revision()
+      const group = aGroup({ typeIndex: 1, key: 'constructor', properties: { seats: 5 } })
+      const types = [
+        { projectId: 1, name: 'company', index: 0 },
+        { projectId: 1, name: '__proto__', index: 1 },
+      ]
+      assert.equal(await commit(chunkStore, { groupTypes: types, groups: [created(group)] }), 'committed')
+      const after = await revision()
+      assert.ok(after > before)
+      const wanted = ['__proto__', 'company', 'never'].map(typeName => ({ projectId: 1, typeName, key: 'constructor' }))
+      const loaded = await chunkStore.loadChunk({ distinctIds: [], groups: wanted, projectIds: [1] })
+      assert.deepEqual(loaded.groups, [group])
+      assert.deepEqual(loaded.groupTypes, types)
+      const update = { row: { ...group, version: 2, properties: { seats: 6 } }, loadedVersion: 1 }
+      assert.equal(await commit(chunkStore, { groups: [update] }), 'committed')
+      assert.equal(await commit(chunkStore, { groups: [update] }), 'version_conflict')
+      assert.equal(await revision(), after)
+    })
+
+    it('refuses a group type whose name or number is taken, and takes one that is there already', async t => {
+      const { chunkStore, revision } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const company = { projectId: 1, name: 'company', index: 0 }
+      await commit(chunkStore, { groupTypes: [company] })
+      const before = await revision()
+      assert.equal(await commit(chunkStore, { groupTypes: [{ ...company, index: 1 }] }), 'version_conflict')
+      assert.equal(await commit(chunkStore, { groupTypes: [{ ...company, name: 'team' }] }), 'version_conflict')
+      assert.equal(await commit(chunkStore, { groupTypes: [company] }), 'committed')
+      assert.equal(await commit(chunkStore, { groupTypes: [{ ...company, projectId: 2 }] }), 'committed')
+      assert.equal(await revision(), before + 1)
+    })
+
+    it('keeps any property key and the number literals as the client wrote them', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const text = '{"__proto__":{"a":1},"constructor":"x","price":1.0,"big":9007199254740993,"text":"\\u0000ü"}'
+      const person = { ...ada, properties: parseJson(text) as JsonObject }
+      const group = aGroup({ properties: parseJson(text) as JsonObject })
+      await commit(chunkStore, {
+        persons: [created(person)],
+        mappings: [created(aMapping(person, '__proto__'))],
+        groupTypes: [{ projectId: 1, name: 'company', index: 0 }],
+        groups: [created(group)],
+      })
+      const loaded = await chunkStore.loadChunk({
+        distinctIds: [{ projectId: 1, distinctId: '__proto__' }],
+        groups: [{ projectId: 1, typeName: 'company', key: 'acme' }],
+        projectIds: [1],
+      })
+      assert.equal(JSON.stringify(loaded.persons[0]!.properties), text)
+      assert.equal(JSON.stringify(loaded.groups[0]!.properties), text)
+      assert.ok(isRawNumber(loaded.persons[0]!.properties.price))
+    })
+
+    it('adds up what became of the records', async t => {
+      const { chunkStore, outcomesOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const stored = { projectId: 1, lane: 'main', outcome: 'stored', reason: '', count: 10 } as const
+      const dropped = {
+        projectId: 1,
+        lane: 'main',
+        outcome: 'dropped',
+        reason: 'group_key_too_long',
+        count: 1,
+      } as const
+      await commit(chunkStore, { outcomes: [stored, dropped] })
+      await commit(chunkStore, { outcomes: [stored, { ...stored, projectId: 2, count: 3 }] })
+      const outcomes = await outcomesOf(1)
+      assert.deepEqual(
+        outcomes.toSorted((a, b) => (a.outcome < b.outcome ? -1 : 1)),
+        [dropped, { ...stored, count: 20 }],
+      )
+    })
+  })
+}
+
+function subjects(distinctIds: readonly string[]): ChunkSubjects {
+  return { distinctIds: distinctIds.map(distinctId => ({ projectId: 1, distinctId })), groups: [], projectIds: [1] }
+}
+
+function load(store: ChunkStore, distinctIds: readonly string[]) {
+  return store.loadChunk(subjects(distinctIds))
+}
+
+function commit(
+  store: ChunkStore,
+  changes: Partial<ChunkChanges>,
+  position: Partial<Parameters<ChunkStore['commitChunk']>[1]> = {},
+) {
+  return store.commitChunk(chunkChanges(changes), {
+    lane: 'main',
+    ownerId: 'w1',
+    offset: 1,
+    committedAtMs: 1_700_000_000_000,
+    ...position,
+  })
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { migrateSqlite, openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { openMemoryState, openSqliteState } from '../support/state-harness.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { subjectStoreContract } from './subject-store.contract.ts'
+
+subjectStoreContract('memory', openMemoryState)
+subjectStoreContract('sqlite', openSqliteState)
+
+describe('SubjectStore on sqlite', () => {
+  it('says `unavailable` without a state file', t => {
+    assert.throws(
+      () => openSqliteSubjectStore({ dataFolder: tempDir(t) }),
+      (error: unknown) => error instanceof PortError && error.code === 'unavailable',
+    )
+  })
+
+  it('reads while a writer holds the lock', async t => {
+    const dataFolder = tempDir(t)
+    await migrateSqlite(dataFolder)
+    const store = openSqliteSubjectStore({ dataFolder })
+    const writer = openStateForWriting(dataFolder, 0)
+    t.after(() => {
+      store.close()
+      writer.close()
+    })
+    writer.exec('BEGIN EXCLUSIVE')
+    assert.equal(store.findPerson(1, 'ada'), null)
+    writer.exec('ROLLBACK')
+  })
+
+  it('says `corrupt` when stored properties are not JSON, and `unavailable` once closed', async t => {
+    const dataFolder = tempDir(t)
+    await migrateSqlite(dataFolder)
+    const writer = openStateForWriting(dataFolder, 0)
+    writer.exec(`INSERT INTO person VALUES (1, 1, 'u', '{"a":', '{}', 0, 0, 0, 0);
+      INSERT INTO person_distinct_id VALUES (1, 'ada', 1, 0)`)
+    writer.close()
+    const store = openSqliteSubjectStore({ dataFolder })
+    assert.throws(
+      () => store.findPerson(1, 'ada'),
+      (error: unknown) => error instanceof PortError && error.code === 'corrupt',
+    )
+    store.close()
+    assert.throws(
+      () => store.findPerson(1, 'ada'),
+      (error: unknown) => error instanceof PortError && error.code === 'unavailable',
+    )
+  })
+})

@@ -1,0 +1,99 @@
+// Values for tests of the state, plain unless a test says otherwise.
+
+import type { Group } from '#core/groups/group.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import { noQuotas, type Project } from '#core/project.ts'
+import type { ChunkChanges } from '#ports/chunk-store.ts'
+import type { NewFlag, NewProject } from '#ports/management-store.ts'
+
+let count = 0
+
+export function aNewProject(over: Partial<NewProject> = {}): NewProject {
+  count++
+  return {
+    uuid: `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`,
+    name: `Project ${count}`,
+    apiToken: `phc_${count}`,
+    timezone: 'UTC',
+    anonymizeIps: false,
+    geoipEnabled: true,
+    propertyMatchingVersion: 2,
+    quotas: noQuotas,
+    createdAtMs: 1_700_000_000_000,
+    ...over,
+  }
+}
+
+export function aProject(over: Partial<Project> = {}): Project {
+  return { ...aNewProject(), id: 1, ...over }
+}
+
+export function aNewFlag(over: Partial<NewFlag> = {}): NewFlag {
+  return {
+    projectId: 1,
+    key: 'beta',
+    name: '',
+    filters: { groups: [{ properties: [], rollout_percentage: 100 }] },
+    active: true,
+    ensureExperienceContinuity: false,
+    bucketingIdentifier: null,
+    evaluationRuntime: 'all',
+    evaluationContexts: [],
+    hasEncryptedPayloads: false,
+    isRemoteConfiguration: false,
+    tags: [],
+    createdAtMs: 1_700_000_000_000,
+    createdBy: null,
+    ...over,
+  }
+}
+
+export function aPerson(over: Partial<Person> = {}): Person {
+  return {
+    projectId: 1,
+    uuid: '11111111-1111-5111-8111-111111111111',
+    properties: {},
+    marks: {},
+    createdAtMs: 1_700_000_000_000,
+    isIdentified: false,
+    version: 0,
+    lastSeenAtMs: 1_700_000_000_000,
+    ...over,
+  }
+}
+
+export function aMapping(person: Person, distinctId: string, version = 0): DistinctIdMapping {
+  return { projectId: person.projectId, distinctId, personUuid: person.uuid, version }
+}
+
+export function aGroup(over: Partial<Group> = {}): Group {
+  return {
+    projectId: 1,
+    typeIndex: 0,
+    key: 'acme',
+    properties: {},
+    marks: {},
+    createdAtMs: 1_700_000_000_000,
+    version: 1,
+    ...over,
+  }
+}
+
+export function chunkChanges(over: Partial<ChunkChanges> = {}): ChunkChanges {
+  return {
+    persons: [],
+    deletedPersons: [],
+    mappings: [],
+    personlessDistinctIds: [],
+    groupTypes: [],
+    groups: [],
+    warnings: [],
+    outcomes: [],
+    ...over,
+  }
+}
+
+/** A row that must not exist yet. */
+export function created<T>(row: T): { row: T; loadedVersion: null } {
+  return { row, loadedVersion: null }
+}

@@ -1,0 +1,96 @@
+// State for contract suites, one per adapter: the stores under test, and what a test arranges or looks at behind them.
+
+import type { TestContext } from 'node:test'
+import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
+import { memorySubjectStore } from '#adapters/memory/memory-subject-store.ts'
+import { migrateSqlite, openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import type { ChunkOutcome, ChunkStore } from '#ports/chunk-store.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
+import { aNewProject } from './state-builders.ts'
+import { tempDir } from './temp-dir.ts'
+
+/** A state with the projects 1 and 2. */
+export interface StateHarness {
+  readonly chunkStore: ChunkStore
+  readonly subjectStore: SubjectStore
+  /** What another process would open. */
+  openAnotherChunkStore(): ChunkStore
+  revision(): Promise<number>
+  addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): void
+  /** `flagKey=hashKey`, sorted. */
+  overridesOf(projectId: number, personUuid: string): string[]
+  outcomesOf(projectId: number): Promise<readonly ChunkOutcome[]>
+}
+
+export type OpenState = (t: TestContext) => Promise<StateHarness>
+
+export const openMemoryState: OpenState = async () => {
+  const projects = [1, 2].map(id => ({ ...aNewProject(), id }))
+  const state = memoryState(projects)
+  return {
+    chunkStore: memoryChunkStore(state),
+    subjectStore: memorySubjectStore(state),
+    openAnotherChunkStore: () => memoryChunkStore(state),
+    revision: async () => state.revision,
+    addOverride: (projectId, personUuid, flagKey, hashKey) =>
+      state.overrides.set(keyOf(projectId, personUuid, flagKey), hashKey),
+    overridesOf: (projectId, personUuid) =>
+      [...state.overrides]
+        .map(([key, hashKey]) => ({ key: JSON.parse(key) as [number, string, string], hashKey }))
+        .filter(({ key }) => key[0] === projectId && key[1] === personUuid)
+        .map(({ key, hashKey }) => `${key[2]}=${hashKey}`)
+        .sort(),
+    outcomesOf: async projectId => {
+      const counts = new Map<string, ChunkOutcome>()
+      for (const outcome of state.outcomes.filter(candidate => candidate.projectId === projectId)) {
+        const key = keyOf(outcome.lane, outcome.outcome, outcome.reason)
+        counts.set(key, { ...outcome, count: outcome.count + (counts.get(key)?.count ?? 0) })
+      }
+      return [...counts.values()]
+    },
+  }
+}
+
+export const openSqliteState: OpenState = async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  await management.createProject(aNewProject())
+  await management.createProject(aNewProject())
+  const database = openStateForWriting(dataFolder, 1_000)
+  const stores: ChunkStore[] = []
+  const openAnotherChunkStore = () => {
+    const store = openSqliteChunkStore({ dataFolder })
+    stores.push(store)
+    return store
+  }
+  const subjectStore = openSqliteSubjectStore({ dataFolder })
+  t.after(async () => {
+    subjectStore.close()
+    database.close()
+    for (const store of [...stores, management]) await store.close()
+  })
+  return {
+    chunkStore: openAnotherChunkStore(),
+    subjectStore,
+    openAnotherChunkStore,
+    revision: async () => database.prepare<[], number>('SELECT value FROM revision').pluck().get()!,
+    addOverride: (projectId, personUuid, flagKey, hashKey) =>
+      database
+        .prepare(`INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
+          SELECT project_id, id, ?, ? FROM person WHERE project_id = ? AND uuid = ?`)
+        .run(flagKey, hashKey, projectId, personUuid),
+    overridesOf: (projectId, personUuid) =>
+      database
+        .prepare<[number, string], string>(`SELECT feature_flag_key || '=' || hash_key
+          FROM flag_hash_key_override AS o JOIN person AS p ON p.id = o.person_id
+          WHERE p.project_id = ? AND p.uuid = ? ORDER BY 1`)
+        .pluck()
+        .all(projectId, personUuid),
+    outcomesOf: projectId => management.listOutcomes(projectId),
+  }
+}
