@@ -1,6 +1,7 @@
 // Which address a request speaks for, out of its headers and its connection.
 
 import { isIP } from 'node:net'
+import type { TrustedProxies } from './trusted-proxies.ts'
 
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
 
@@ -20,6 +21,33 @@ export function geoipAddress(headers: RequestHeaders, socketAddress: string | un
     parseAddress(socketAddress ?? '') ??
     ''
   )
+}
+
+/**
+ * The address that is stored as `$ip` and counts for limits and logs: the forwarded one when the peer is a trusted proxy,
+ * else the peer's. IPv4 is never written as IPv6. '' when unknown.
+ * Source: docs/wire/ingestion.md 1.3.
+ */
+export function clientAddress(
+  headers: RequestHeaders,
+  socketAddress: string | undefined,
+  trustedProxies: TrustedProxies,
+): string {
+  const peer = withoutMapping(socketAddress ?? '')
+  const literal = headers.http_x_forwarded_for
+  const usual = headers['x-forwarded-for']
+  if ((literal === undefined && usual === undefined) || !trustedProxies.trusts(peer)) return peer
+  const forwarded = leftMostAddress(literal) ?? leftMostAddress(usual)
+  return forwarded === null ? peer : withoutMapping(forwarded)
+}
+
+/** `::ffff:1.2.3.4` is 1.2.3.4, and an address carries no name of an interface. */
+function withoutMapping(address: string): string {
+  if (!address.includes(':')) return address
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
+  if (mapped !== null) return mapped[1]!
+  const zone = address.indexOf('%')
+  return zone === -1 ? address : address.slice(0, zone)
 }
 
 /** The left-most entry of a forwarding header that parses as an address. */

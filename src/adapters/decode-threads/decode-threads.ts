@@ -1,0 +1,136 @@
+// A small pool of threads for work that would hold the event loop: one job per thread at a time, a bounded queue before
+// them, and a thread that dies is replaced. What a job is, is known to the thread's entry alone.
+
+import { Worker } from 'node:worker_threads'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+export interface DecodeThreads<Job, Outcome> {
+  /**
+   * Runs a job. `buffers` move to the thread with it.
+   * @throws PortError `unavailable` when the queue is at its bound, the thread died or the pool is closing; `full` when
+   *   the job needed more memory than a thread may have.
+   */
+  run(job: Job, bytes: number, buffers: ArrayBuffer[]): Promise<Outcome>
+  /** Ends the threads; jobs that are not done fail. */
+  close(): Promise<void>
+}
+
+export interface DecodeThreadsOptions {
+  /** Module that takes jobs by `parentPort` and posts one message for each. */
+  readonly entry: URL
+  readonly threadCount: number
+  readonly queuedJobCountMax: number
+  readonly queuedBytesMax: number
+  readonly heapMegabytesMax: number
+  readonly logger: Logger
+  readonly onRestart: () => void
+}
+
+export const decodeThreadDefaults = {
+  threadCount: 2,
+  queuedJobCountMax: 64,
+  queuedBytesMax: 256 * 1024 * 1024,
+  heapMegabytesMax: 1024,
+} as const
+
+interface QueuedJob<Job, Outcome> {
+  readonly job: Job
+  readonly bytes: number
+  readonly buffers: ArrayBuffer[]
+  resolve(outcome: Outcome): void
+  reject(error: PortError): void
+}
+
+/** A thread that dies sooner than this after its start is replaced only after the rest of it. */
+const restartPauseMs = 1_000
+const portName = 'decode-threads'
+
+export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions): DecodeThreads<Job, Outcome> {
+  const queue: QueuedJob<Job, Outcome>[] = []
+  let queuedBytes = 0
+  let closing = false
+  const slots = Array.from({ length: options.threadCount }, () => startSlot())
+
+  return {
+    run(job, bytes, buffers) {
+      return new Promise((resolve, reject) => {
+        if (closing || queue.length >= options.queuedJobCountMax || queuedBytes + bytes > options.queuedBytesMax) {
+          reject(new PortError(portName, 'unavailable', new Error(closing ? 'closing' : 'queue is full')))
+          return
+        }
+        queue.push({ job, bytes, buffers, resolve, reject })
+        queuedBytes += bytes
+        for (const slot of slots) slot.takeJob()
+      })
+    },
+    async close() {
+      closing = true
+      for (const queued of queue.splice(0)) queued.reject(new PortError(portName, 'unavailable', new Error('closing')))
+      await Promise.all(slots.map(slot => slot.close()))
+    },
+  }
+
+  function startSlot() {
+    let thread: Worker | null = null
+    let current: QueuedJob<Job, Outcome> | null = null
+    let pause: NodeJS.Timeout | undefined
+    start()
+    return { takeJob, close }
+
+    function start(): void {
+      const startedAtMs = performance.now()
+      let deathCause: unknown
+      const worker = new Worker(options.entry, {
+        name: 'pennon decode',
+        resourceLimits: { maxOldGenerationSizeMb: options.heapMegabytesMax },
+      })
+      worker.unref()
+      worker.on('message', (outcome: Outcome) => {
+        const done = current
+        current = null
+        done?.resolve(outcome)
+        takeJob()
+      })
+      worker.on('error', (error: unknown) => {
+        deathCause = error
+      })
+      worker.on('exit', exitCode => {
+        thread = null
+        if (!closing) replace(startedAtMs, deathCause ?? new Error(`exit code ${exitCode}`))
+        failCurrent(deathCause)
+      })
+      thread = worker
+      takeJob()
+    }
+
+    function replace(startedAtMs: number, cause: unknown): void {
+      options.logger.error({ err: cause }, 'a decode thread died and is replaced')
+      options.onRestart()
+      const leftMs = restartPauseMs - (performance.now() - startedAtMs)
+      if (leftMs <= 0) start()
+      else pause = setTimeout(start, leftMs).unref()
+    }
+
+    function failCurrent(cause: unknown): void {
+      const failed = current
+      current = null
+      const outOfMemory = (cause as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
+      failed?.reject(new PortError(portName, outOfMemory ? 'full' : 'unavailable', cause))
+    }
+
+    function takeJob(): void {
+      if (thread === null || current !== null || closing) return
+      const next = queue.shift()
+      if (next === undefined) return
+      queuedBytes -= next.bytes
+      current = next
+      thread.postMessage(next.job, next.buffers)
+    }
+
+    async function close(): Promise<void> {
+      clearTimeout(pause)
+      await thread?.terminate()
+    }
+  }
+}

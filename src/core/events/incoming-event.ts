@@ -1,0 +1,34 @@
+// A capture request after its bytes and JSON were read: names and types are settled, rules are not applied yet.
+// `wire/capture-request.ts` makes it, `normalize-event.ts` turns its items into captured events.
+
+export interface IncomingRequest {
+  /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */
+  readonly token: string
+  /** From the envelope only. */
+  readonly historicalMigration: boolean
+  /** The effective `sent_at` of the request, epoch ms. */
+  readonly sentAtMs: number | null
+  readonly events: readonly IncomingEvent[]
+  /** The client's own JSON text of an item of `events`, for the reject store. */
+  sourceJson(index: number): string
+}
+
+export interface IncomingEvent {
+  /** As sent; may be empty. */
+  readonly name: string
+  /** Text form of what the client sent; null when it sent none. */
+  readonly distinctId: string | null
+  /** Canonical text, or null to have one made. */
+  readonly uuid: string | null
+  readonly timestamp: string | null
+  readonly offsetMs: number | null
+  readonly ignoreSentAt: boolean
+  /** `$cookieless_mode` is there and not a boolean. */
+  readonly cookielessModeInvalid: boolean
+  /** The event came from the service's own tools: its sender's address is not the user's. */
+  readonly captureInternal: boolean
+  /** The client's own JSON text. */
+  readonly propertiesJson: string
+  readonly setJson: string | null
+  readonly setOnceJson: string | null
+}

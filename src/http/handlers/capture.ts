@@ -1,0 +1,159 @@
+// The v0 capture endpoints: one handler behind all their names. Reads the request, gives it to the capture service and
+// encodes the outcome; bodies that would hold the event loop are decoded in a thread.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RandomUint32 } from '#core/events/event-uuid.ts'
+import type { Clock } from '#ports/clock.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { CaptureOutcome, CaptureService } from '#services/capture.ts'
+import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture-errors.ts'
+import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
+import { clientAddress } from '#wire/client-address.ts'
+import {
+  type CaptureInput,
+  type DecodedCapture,
+  decodeCapture,
+  inlineLimits,
+  isInlineBody,
+  type PreparedCapture,
+} from '#wire/decode-capture.ts'
+import type { DecodeJob } from '#wire/decode-thread.ts'
+import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+import { encodeWireError, type WireError } from '#wire/wire-error.ts'
+import { type Route, sendJson } from '../route.ts'
+
+export interface CaptureRouteDependencies {
+  readonly service: CaptureService
+  /** Runs `wire/decode-thread.ts`. */
+  readonly decodeThreads: {
+    run(job: DecodeJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedCapture>
+  }
+  readonly trustedProxies: TrustedProxies
+  readonly clock: Clock
+  readonly random: RandomUint32
+}
+
+/** Where events are posted. Source: docs/wire/ingestion.md 1.1, 1.4 step 6, 2.3. */
+const capturePaths = [
+  { path: '/capture', legacy: true, engage: false },
+  { path: '/batch', legacy: false, engage: false },
+  { path: '/e', legacy: true, engage: false },
+  { path: '/i/v0/e', legacy: false, engage: false },
+  { path: '/track', legacy: true, engage: false },
+  { path: '/engage', legacy: true, engage: true },
+] as const
+type CapturePath = (typeof capturePaths)[number]
+
+/** Exactly 200 with exactly this: other 2xx are sent again by browsers and by python. Source: docs/wire/ingestion.md 1.6. */
+const accepted = '{"status":"Ok"}'
+const retryAfterSecondsMax = 30
+
+export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
+  return capturePaths.flatMap(capturePath =>
+    (['POST', 'GET'] as const).map(
+      (method): Route => ({
+        method,
+        path: capturePath.path,
+        access: 'project_key',
+        group: 'capture',
+        bodyLimitBytes: captureBodyBytesMax,
+        tooLarge: captureErrors.bodyTooLarge,
+        handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
+      }),
+    ),
+  )
+}
+
+async function handleCapture(
+  dependencies: CaptureRouteDependencies,
+  capturePath: CapturePath,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { service, clock } = dependencies
+  const receivedAtMs = clock.nowMs()
+  const query = parseCaptureQuery(request.query as RawQuery)
+  if (!query.ok) return refuse(reply, query.error)
+  const { headers } = request
+  const input: CaptureInput = {
+    body: request.body as Buffer,
+    data: query.value.data,
+    compression: query.value.compression,
+    contentType: headers['content-type'] ?? '',
+    contentEncoding: headers['content-encoding'] ?? '',
+    legacyPath: capturePath.legacy,
+    engage: capturePath.engage,
+    querySentAtMs: query.value.sentAtMs,
+    fallbackToken: query.value.token ?? textOfHeader(headers['x-posthog-project-api-key']),
+  }
+  const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
+  const decoded = decodeInline(input)
+  if (decoded.kind === 'events') {
+    const received = { receivedAtMs, ip, random: dependencies.random }
+    return answer(await service.capture(decoded.request, received, decoded.body))
+  }
+  const prepared = decoded.kind === 'too_much_work' ? await decodeInThread() : decoded
+  switch (prepared.kind) {
+    case 'prepared':
+      return answer(await service.capturePrepared(prepared, receivedAtMs, prepared.body))
+    case 'no_event_left':
+      return sendJson(reply, 200, accepted)
+    case 'refused': {
+      const { error, token, body } = prepared
+      service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body }, receivedAtMs)
+      return refuse(reply, error)
+    }
+    case 'thread_lost':
+      return refuseForNow()
+  }
+
+  async function decodeInThread(): Promise<PreparedCapture | { kind: 'thread_lost' }> {
+    // What lies in memory of its own moves to the thread; a slice of a shared pool is copied.
+    const whole = input.body.buffer.byteLength === input.body.length
+    const body = whole ? (input.body as Buffer<ArrayBuffer>) : new Uint8Array(input.body)
+    const job: DecodeJob = { input: { ...input, body }, receivedAtMs, ip }
+    try {
+      return await dependencies.decodeThreads.run(job, body.length, [body.buffer])
+    } catch (error) {
+      if (!(error instanceof PortError)) throw error
+      // More memory than a thread may have: the same body would need it again.
+      if (error.code === 'full') return { kind: 'refused', error: captureErrors.decodedTooLarge, token: null, body: '' }
+      return { kind: 'thread_lost' }
+    }
+  }
+
+  function answer(outcome: CaptureOutcome): void {
+    switch (outcome.kind) {
+      case 'accepted':
+        if (query.ok && query.value.beacon) reply.code(204).send()
+        else sendJson(reply, 200, accepted)
+        return
+      case 'refused':
+        return refuse(reply, eventRefused(outcome.refusal))
+      case 'unknown_project':
+        return refuse(reply, captureErrors.unknownApiKey)
+      case 'unavailable':
+        return refuseForNow()
+    }
+  }
+
+  /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
+  function refuseForNow(): void {
+    reply.header('retry-after', String(1 + (dependencies.random() % retryAfterSecondsMax)))
+    refuse(reply, captureErrors.transient)
+  }
+}
+
+function decodeInline(input: CaptureInput): DecodedCapture {
+  const compressionAnnounced = input.compression !== '' || input.contentEncoding !== ''
+  if (!isInlineBody(input.body, compressionAnnounced)) return { kind: 'too_much_work' }
+  return decodeCapture(input, inlineLimits)
+}
+
+function refuse(reply: FastifyReply, error: WireError): void {
+  sendJson(reply, error.status, encodeWireError(error))
+}
+
+function textOfHeader(header: string | string[] | undefined): string | null {
+  return (typeof header === 'string' ? header : header?.[0]) || null
+}

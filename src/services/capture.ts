@@ -1,0 +1,221 @@
+// Accepts events: finds the project, has the events normalised and encoded, appends them to the log and answers only
+// when the log has them. Keeps what it refuses where the project finds it. Knows nothing of HTTP; `http/handlers/capture.ts`
+// turns outcomes into answers.
+
+import type { CapturedReject, Lane } from '#core/events/captured-event.ts'
+import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import type { EventRefusal } from '#core/events/normalize-event.ts'
+import {
+  importWithoutJob,
+  type PreparedEvents,
+  prepareEvents,
+  type ReceivedRequest,
+  type RefusedRequest,
+} from '#core/events/prepare-events.ts'
+import { assignProject, type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { Project } from '#core/project.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { createRejectLimiter } from './reject-limiter.ts'
+
+export interface CaptureDependencies {
+  /** By project API key; null when no project has it. May answer at once. */
+  readonly findProject: (token: string) => MaybePromise<Project | null>
+  /** `accept`: PostHog's behaviour, events of unknown keys are answered like others and dropped. */
+  readonly unknownKeys: 'reject' | 'accept'
+  readonly eventLog: EventLogWriter
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
+
+export type CaptureOutcome =
+  /** Durable. `rejects` are events of an import that were left out; `rejectedCount` counts all of them. */
+  | { readonly kind: 'accepted'; readonly rejects: readonly CapturedReject[]; readonly rejectedCount: number }
+  | { readonly kind: 'unknown_project' }
+  /** Nothing is stored: one event is bad. */
+  | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number }
+  /** Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. */
+  | { readonly kind: 'unavailable' }
+
+/** A request whose events were prepared elsewhere, for no project yet. */
+export interface PreparedRequest {
+  readonly token: string
+  readonly historicalMigration: boolean
+  readonly eventCount: number
+  readonly outcome: PreparedEvents | RefusedRequest
+}
+
+/** A request that never came to its events. */
+export interface RefusedInput {
+  /** The key it seems to name, or null. */
+  readonly token: string | null
+  /** A code of docs/wire/errors.md. */
+  readonly reason: string
+  readonly field: string
+  /** What was sent, cut for the reject store. */
+  readonly body: string
+}
+
+export interface CaptureService {
+  /** @param body what was sent, for the reject store; asked for only when the request is refused. */
+  capture(request: IncomingRequest, received: ReceivedRequest, body: () => string): Promise<CaptureOutcome>
+  capturePrepared(request: PreparedRequest, receivedAtMs: number, body: string): Promise<CaptureOutcome>
+  /** Counts a refused request, and keeps it when its key belongs to a project. Never throws; nobody waits for it. */
+  keepRefused(input: RefusedInput, receivedAtMs: number): void
+}
+
+/** One line per this long while the log refuses; the counters tell the rest. */
+const complaintPauseMs = 10_000
+
+export function createCaptureService(dependencies: CaptureDependencies): CaptureService {
+  const { eventLog, clock, metrics, logger } = dependencies
+  const limiter = createRejectLimiter()
+  let lastComplaintMs = Number.NEGATIVE_INFINITY
+
+  return {
+    async capture(request, received, body) {
+      const project = await projectOf(request.token, request.events.length)
+      if ('kind' in project) return project
+      return settle(project, request, prepareEvents(request, project.id, received), received.receivedAtMs, body)
+    },
+
+    async capturePrepared(request, receivedAtMs, body) {
+      const project = await projectOf(request.token, request.eventCount)
+      if ('kind' in project) return project
+      const { outcome } = request
+      if (!('refusal' in outcome)) {
+        if (outcome.main !== null) assignProject(outcome.main.bytes, project.id)
+        if (outcome.historical !== null) assignProject(outcome.historical.bytes, project.id)
+      }
+      return settle(project, request, outcome, receivedAtMs, () => body)
+    },
+
+    keepRefused(input, receivedAtMs) {
+      metrics.eventsRefused.inc({ reason: input.reason })
+      if (input.token !== null) void keepForProject(input.token, input, receivedAtMs)
+    },
+  }
+
+  /** The project of a key, or what the request comes to without one. */
+  async function projectOf(token: string, eventCount: number): Promise<Project | CaptureOutcome> {
+    try {
+      const found = dependencies.findProject(token)
+      const project = found instanceof Promise ? await found : found
+      if (project !== null) return project
+    } catch (error) {
+      return unavailable(error)
+    }
+    metrics.eventsRefused.inc({ reason: 'unknown_api_key' }, eventCount)
+    return dependencies.unknownKeys === 'reject' ? { kind: 'unknown_project' } : nothingStored
+  }
+
+  async function settle(
+    project: Project,
+    request: { readonly token: string; readonly historicalMigration: boolean },
+    prepared: PreparedEvents | RefusedRequest,
+    receivedAtMs: number,
+    body: () => string,
+  ): Promise<CaptureOutcome> {
+    if ('refusal' in prepared) {
+      const { refusal, index } = prepared
+      const input = { token: request.token, reason: refusal, field: `batch.${index}`, body: '' }
+      metrics.eventsRefused.inc({ reason: refusal })
+      keepReject(project, input, body, request.historicalMigration, receivedAtMs)
+      return { kind: 'refused', refusal, index }
+    }
+    const { main, historical, rejects, rejectedCount, acceptedByLane } = prepared
+    try {
+      const granted = rejects.length === 0 ? 0 : limiter.take(project.id, rejects.length, clock.nowMs())
+      if (main !== null && historical === null && granted === 0) await eventLog.append('main', main)
+      else await appendAll(main, historical, granted === 0 ? null : encodeRejects(project, rejects.slice(0, granted)))
+    } catch (error) {
+      return unavailable(error)
+    }
+    for (const lane in acceptedByLane) metrics.eventsAccepted.inc({ lane }, acceptedByLane[lane as Lane]!)
+    if (rejectedCount > 0) metrics.eventsRefused.inc({ reason: 'timestamp_invalid' }, rejectedCount)
+    return rejectedCount === 0 ? nothingRejected : { kind: 'accepted', rejects, rejectedCount }
+  }
+
+  /** A request that spans both logs is answered by the worst of them; what is stored twice after a retry counts once. */
+  async function appendAll(
+    main: EncodedRecords | null,
+    historical: EncodedRecords | null,
+    rejected: EncodedRecords | null,
+  ): Promise<void> {
+    const appends: Promise<void>[] = []
+    if (main !== null) appends.push(eventLog.append('main', main))
+    if (historical !== null) appends.push(eventLog.append('historical', historical))
+    if (rejected !== null) appends.push(eventLog.append('historical', rejected))
+    await Promise.all(appends)
+  }
+
+  async function keepForProject(token: string, input: RefusedInput, receivedAtMs: number): Promise<void> {
+    try {
+      const project = await dependencies.findProject(token)
+      if (project !== null) keepReject(project, input, () => input.body, false, receivedAtMs)
+    } catch (error) {
+      countFailure(error)
+    }
+  }
+
+  /** Nobody waits: the client has its refusal, and a reject that is lost was counted. */
+  function keepReject(
+    project: Project,
+    input: RefusedInput,
+    body: () => string,
+    historicalMigration: boolean,
+    receivedAtMs: number,
+  ): void {
+    if (limiter.take(project.id, 1, clock.nowMs()) === 0) return
+    const lane = historicalMigration ? 'historical' : 'main'
+    const reject: CapturedReject = {
+      projectId: project.id,
+      token: project.apiToken,
+      lane,
+      historicalMigration,
+      importJobId: historicalMigration ? importWithoutJob : 0,
+      receivedAtMs,
+      capturedAtMs: receivedAtMs,
+      reason: input.reason,
+      field: input.field,
+      uuid: '',
+      name: '',
+      distinctId: '',
+      body: body(),
+    }
+    eventLog.append(lane, encodeRejects(project, [reject])).catch(countFailure)
+  }
+
+  function unavailable(error: unknown): CaptureOutcome {
+    if (!(error instanceof PortError)) throw error
+    if (error.code === 'conflict' || error.code === 'corrupt') throw error
+    countFailure(error)
+    const nowMs = clock.nowMs()
+    if (nowMs - lastComplaintMs >= complaintPauseMs) {
+      lastComplaintMs = nowMs
+      logger.error({ err: error }, 'events cannot be accepted; clients are told to send them again')
+    }
+    return { kind: 'unavailable' }
+  }
+
+  function countFailure(error: unknown): void {
+    const known = error instanceof PortError
+    metrics.dependencyFailures.inc({ port: known ? error.port : 'unknown', code: known ? error.code : 'unavailable' })
+    if (!known) logger.error({ err: error }, 'a refused request could not be kept')
+  }
+}
+
+const nothingRejected: CaptureOutcome = { kind: 'accepted', rejects: [], rejectedCount: 0 }
+/** Events of an unknown key where those are accepted: answered like others, and dropped. */
+const nothingStored = nothingRejected
+
+function encodeRejects(project: Project, rejects: readonly CapturedReject[]): EncodedRecords {
+  const encoder = new RecordEncoder()
+  for (const reject of rejects) encoder.addReject({ ...reject, projectId: project.id })
+  return encoder.finish()
+}

@@ -1,0 +1,113 @@
+// Every refusal of the v0 capture paths, with the texts that PostHog's capture answers. `docs/wire/errors.md` lists them
+// with what SDKs do; `capture-body.ts`, `capture-request.ts` and the handler choose among them.
+// Source: docs/wire/ingestion.md 1.4, 1.7; docs/wire/service.md §7.2 leaves them open.
+
+import type { EventRefusal } from '#core/events/normalize-event.ts'
+import { aiEventBytesMax, eventBytesMax } from '#core/events/normalize-event.ts'
+import { type WireError, wireError } from './wire-error.ts'
+
+export const captureBodyBytesMax = 20 * 1024 * 1024
+/** Of a body after decompression: five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
+export const captureDecodedBytesMax = 5 * captureBodyBytesMax
+
+const tooLarge = 'maximum event size exceeded:'
+
+export const captureErrors = {
+  bodyTooLarge: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Request body exceeds limit of ${captureBodyBytesMax} bytes`,
+  ),
+  decodedTooLarge: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes`,
+  ),
+  missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),
+  formExpected: decodeError('invalid_form', 'expected form data in POST request payload'),
+  invalidForm: decodeError('invalid_form', 'invalid urlencoded form data'),
+  invalidGzip: decodeError('invalid_compressed_data', 'invalid GZIP data'),
+  invalidGzipText: decodeError('invalid_utf8', 'invalid gzip data'),
+  invalidUtf8: decodeError('invalid_utf8', 'invalid UTF8 in request payload'),
+  invalidLz64: decodeError('unsupported_compression', 'decompress_lz64: failed decompress to UTF16'),
+  nestedTooDeep: parseError('invalid_json', 'recursion limit exceeded'),
+  loneSurrogate: parseError('invalid_json', 'lone surrogate in a unicode escape'),
+  missingEventName: wireError(
+    400,
+    'missing_event_name',
+    'failed to hydrate events from request: non-engage request missing event name attribute',
+    'event',
+  ),
+  emptyBatch: wireError(400, 'empty_batch', 'request holds no event', 'batch'),
+  missingApiKey: wireError(401, 'missing_api_key', 'event submitted without an api_key', 'api_key'),
+  inconsistentApiKeys: wireError(
+    401,
+    'inconsistent_api_keys',
+    'batch submitted with inconsistent api_key values',
+    'api_key',
+  ),
+  unknownApiKey: wireError(
+    401,
+    'unknown_api_key',
+    'API key does not belong to any project. Check the project API key in your PostHog project settings',
+    'api_key',
+  ),
+  transient: wireError(503, 'transient_error', 'transient error, please retry'),
+} as const
+
+function decodeError(code: string, text: string): WireError {
+  return wireError(400, code, `failed to decode request: ${text}`)
+}
+
+function parseError(code: string, text: string, attr: string | null = null): WireError {
+  return wireError(400, code, `failed to parse request: ${text}`, attr)
+}
+
+export function invalidQuery(parameter: string): WireError {
+  const text = `Failed to deserialize query string: ${parameter} is not an integer, or is given twice`
+  return wireError(400, 'invalid_query', text, parameter)
+}
+
+export function invalidJson(parserMessage: string): WireError {
+  return parseError('invalid_json', parserMessage)
+}
+
+/** @param attr the first field that fits no accepted shape, such as `batch.3.uuid`, or null. */
+export function unknownShape(attr: string | null): WireError {
+  return parseError('invalid_shape', 'data did not match any variant of untagged enum RawRequest', attr)
+}
+
+export type ApiKeyFault = 'empty' | 'too_long' | 'not_ascii' | 'personal_api_key' | 'null_byte'
+
+export function invalidApiKey(fault: ApiKeyFault): WireError {
+  return wireError(401, 'invalid_api_key', `API key is not valid: ${fault}`, 'api_key')
+}
+
+/** The answer to a request that one of its events refuses. */
+export function eventRefused(refusal: EventRefusal): WireError {
+  return refusals[refusal]
+}
+
+const refusals: Record<EventRefusal, WireError> = {
+  missing_event_name: wireError(400, 'missing_event_name', 'event submitted with an empty event name', 'event'),
+  timestamp_invalid: wireError(400, 'timestamp_invalid', 'event submitted with an unreadable timestamp', 'timestamp'),
+  missing_distinct_id: wireError(400, 'missing_distinct_id', 'event submitted without a distinct_id', 'distinct_id'),
+  invalid_cookieless_mode: wireError(
+    400,
+    'invalid_cookieless_mode',
+    'event submitted with invalid cookieless mode',
+    '$cookieless_mode',
+  ),
+  event_too_large: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Event exceeds limit of ${eventBytesMax} bytes`,
+    'properties',
+  ),
+  ai_event_too_large: wireError(
+    413,
+    'payload_too_large',
+    `maximum AI event size exceeded: Event exceeds limit of ${aiEventBytesMax} bytes`,
+    'properties',
+  ),
+}

@@ -1,0 +1,259 @@
+// What a v0 capture payload says: its shape, its token, its envelope and the fields of each event, with properties kept
+// as slices of the client's text. Types and names are settled here; the rules of events are `core/events`.
+
+import type { IncomingEvent, IncomingRequest } from '#core/events/incoming-event.ts'
+import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
+import { parseUuid } from '#core/events/uuid.ts'
+import { parseJson, textOf } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { CapturePayload } from './capture-body.ts'
+import { type ApiKeyFault, captureErrors, invalidApiKey, invalidJson, unknownShape } from './capture-errors.ts'
+import { hasLoneSurrogateEscape } from './json-escapes.ts'
+import { type ItemSlices, slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import type { WireError } from './wire-error.ts'
+
+export interface CaptureContext {
+  /** On `/engage` an event needs no name. */
+  readonly engage: boolean
+  /** `_` or `sent_at` of the query, epoch ms. */
+  readonly querySentAtMs: number | null
+  /** A key from the query or a header, for a body that holds none. */
+  readonly fallbackToken: string | null
+  /** More items than this are left to another thread. */
+  readonly itemCountMax: number
+}
+
+/** `token` is the key that the request names, when it could be found: refusals of known projects are kept. */
+export type CaptureRefusal = { readonly error: WireError; readonly token: string | null }
+
+/** `no_event_left`: there were only `$performance_event`s, which nobody keeps. `too_many_items`: see `itemCountMax`. */
+export type CaptureParse = Result<IncomingRequest | 'no_event_left' | 'too_many_items', CaptureRefusal>
+
+/** An object of `JSON.parse`. Any own key; only read by names that no prototype has. */
+type Fields = { readonly [key: string]: unknown }
+
+interface Shape {
+  readonly items: readonly Fields[]
+  /** The root's key of the list, for `sliceItems`. */
+  readonly listKey: string | null
+  /** Of a batch; null where tokens stand in the items. */
+  readonly envelope: Fields | null
+}
+
+/**
+ * In the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch, `$performance_event`, token.
+ * Source: docs/wire/ingestion.md 2; docs/wire/service.md §2.3, §2.5; docs/wire/clients.md 5.2.
+ */
+export function parseCaptureRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
+  let root: unknown
+  try {
+    root = JSON.parse(payload.text)
+  } catch (error) {
+    return err({ error: invalidJson((error as SyntaxError).message), token: null })
+  }
+  const refuse = (error: WireError) => err({ error, token: tokenHint(root) ?? context.fallbackToken })
+  if (hasLoneSurrogateEscape(payload.text)) return refuse(captureErrors.loneSurrogate)
+  const keyOutside = payload.formToken ?? context.fallbackToken
+  const shape = shapeOf(root, context.engage, keyOutside !== null)
+  if (!shape.ok) return refuse(shape.error)
+  const { items, listKey, envelope } = shape.value
+  if (items.length === 0) return refuse(captureErrors.emptyBatch)
+  if (items.length > context.itemCountMax) return ok('too_many_items')
+  if (items.every(isPerformanceEvent)) return ok('no_event_left')
+  const token = tokenOf(items, envelope, keyOutside)
+  if (!token.ok) return refuse(token.error)
+  const slices = sliceItems(payload.bytes, listKey, items.length)
+  if (slices === null) return refuse(captureErrors.nestedTooDeep)
+  const kept: number[] = []
+  const events: IncomingEvent[] = []
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]!
+    if (isPerformanceEvent(item)) continue
+    kept.push(index)
+    events.push(incomingEvent(item, payload, slices, index * slicesPerItem))
+  }
+  return ok({
+    token: token.value,
+    historicalMigration: envelope?.historical_migration === true,
+    sentAtMs: sentAtOf(envelope) ?? context.querySentAtMs,
+    events,
+    sourceJson: index => textAt(payload, slices, kept[index]! * slicesPerItem + slice.item) ?? '',
+  })
+}
+
+/** The four shapes, first match wins. Source: docs/wire/ingestion.md 2.1. */
+function shapeOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Shape, WireError> {
+  if (Array.isArray(root)) {
+    const fault = faultOfList(root, '')
+    return fault === null ? ok({ items: root as Fields[], listKey: null, envelope: null }) : err(unknownShape(fault))
+  }
+  if (!isObject(root)) return err(unknownShape(null))
+  const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
+  if (listKey !== null && isEnvelope(root)) {
+    const items = root[listKey] as unknown[]
+    const keyed =
+      tokenFieldOf(root) !== null || keyOutside || items.some(item => isObject(item) && tokenIn(item) !== null)
+    if (keyed && faultOfList(items, `${listKey}.`) === null)
+      return ok({ items: items as Fields[], listKey, envelope: root })
+  }
+  const fault = faultOfFields(root)
+  if (fault !== null) return err(unknownShape(fault))
+  if (!hasName(root) && !engage) return err(captureErrors.missingEventName)
+  return ok({ items: [root], listKey: null, envelope: null })
+}
+
+/** The envelope's own fields have the types they must have; its token may be missing, for the items may hold it. */
+function isEnvelope(root: Fields): boolean {
+  const { historical_migration: historical, sent_at: sentAt, token, api_key: apiKey } = root
+  if (historical !== undefined && historical !== null && typeof historical !== 'boolean') return false
+  if (!isTextOrAbsent(sentAt)) return false
+  return token === undefined
+    ? apiKey === undefined || typeof apiKey === 'string'
+    : apiKey === undefined && typeof token === 'string'
+}
+
+function faultOfList(items: readonly unknown[], prefix: string): string | null {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    if (!isObject(item)) return `${prefix}${index}`
+    const fault = hasName(item) ? faultOfFields(item) : 'event'
+    if (fault !== null) return `${prefix}${index}.${fault}`
+  }
+  return null
+}
+
+/** The first field whose type no event may have, or null. Source: docs/wire/ingestion.md 2.2. */
+function faultOfFields(item: Fields): string | null {
+  const { token, $token, api_key: apiKey, uuid, properties, timestamp, offset, $set, $set_once: setOnce } = item
+  if ((token !== undefined ? 1 : 0) + ($token !== undefined ? 1 : 0) + (apiKey !== undefined ? 1 : 0) > 1)
+    return 'api_key'
+  if (!isTextOrAbsent(token ?? $token ?? apiKey)) return 'api_key'
+  if (item.distinct_id !== undefined && item.$distinct_id !== undefined) return 'distinct_id'
+  if (!isTextOrAbsent(uuid) || (typeof uuid === 'string' && uuid !== '' && parseUuid(uuid) === null)) return 'uuid'
+  if (properties !== undefined && !isObject(properties)) return 'properties'
+  if (!isTextOrAbsent(timestamp)) return 'timestamp'
+  if (offset !== undefined && offset !== null && !isInteger64(offset)) return 'offset'
+  if ($set !== undefined && $set !== null && !isObject($set)) return '$set'
+  return setOnce !== undefined && setOnce !== null && !isObject(setOnce) ? '$set_once' : null
+}
+
+/** Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for where else keys stand. */
+function tokenOf(items: readonly Fields[], envelope: Fields | null, outside: string | null): Result<string, WireError> {
+  let token = envelope === null ? null : tokenFieldOf(envelope)
+  if (token === null) {
+    for (const item of items) {
+      const own = tokenIn(item)
+      if (own === null || own === token) continue
+      if (token !== null) return err(captureErrors.inconsistentApiKeys)
+      token = own
+    }
+  }
+  token ??= outside
+  if (token === null) return err(captureErrors.missingApiKey)
+  const trimmed = token.trim()
+  const fault = faultOfToken(trimmed)
+  return fault === null ? ok(trimmed) : err(invalidApiKey(fault))
+}
+
+const tokenBytesMax = 64
+
+function faultOfToken(token: string): ApiKeyFault | null {
+  if (token === '') return 'empty'
+  if (Buffer.byteLength(token) > tokenBytesMax) return 'too_long'
+  for (let at = 0; at < token.length; at++) if (token.charCodeAt(at) > 0x7f) return 'not_ascii'
+  if (token.startsWith('phx_')) return 'personal_api_key'
+  return token.includes('\0') ? 'null_byte' : null
+}
+
+function tokenIn(item: Fields): string | null {
+  const { token, $token, api_key: apiKey, properties } = item
+  const own = token ?? $token ?? apiKey
+  if (typeof own === 'string') return own
+  return isObject(properties) && typeof properties.token === 'string' ? properties.token : null
+}
+
+function tokenFieldOf(envelope: Fields): string | null {
+  const token = envelope.api_key ?? envelope.token
+  return typeof token === 'string' ? token : null
+}
+
+/** The key that a refused request seems to name: good enough to keep the reject where its project finds it. */
+function tokenHint(root: unknown): string | null {
+  const holder = Array.isArray(root) ? root[0] : root
+  return isObject(holder) ? (tokenIn(holder)?.trim() ?? null) : null
+}
+
+function sentAtOf(envelope: Fields | null): number | null {
+  const text = envelope?.sent_at ?? envelope?.sentAt
+  return typeof text === 'string' ? parseZonedTimestampText(text) : null
+}
+
+const emptyProperties: Fields = Object.freeze({})
+
+function incomingEvent(item: Fields, payload: CapturePayload, slices: ItemSlices, base: number): IncomingEvent {
+  const properties = (item.properties ?? emptyProperties) as Fields
+  const propertiesJson = textAt(payload, slices, base + slice.properties) ?? '{}'
+  const cookielessMode = properties.$cookieless_mode
+  const own = item.distinct_id ?? item.$distinct_id
+  return {
+    name: hasName(item) ? (item.event as string) : '$identify',
+    distinctId:
+      own === undefined || own === null
+        ? distinctIdIn(properties, propertiesJson)
+        : typeof own === 'string'
+          ? own
+          : textOf(parseJson(textAt(payload, slices, base + slice.distinctId)!)),
+    uuid: uuidOf(item),
+    timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
+    offsetMs: typeof item.offset === 'number' ? item.offset : null,
+    ignoreSentAt: properties.$ignore_sent_at === true,
+    cookielessModeInvalid: cookielessMode !== undefined && typeof cookielessMode !== 'boolean',
+    captureInternal: properties.capture_internal !== undefined,
+    propertiesJson,
+    setJson: isObject(item.$set) ? textAt(payload, slices, base + slice.set) : null,
+    setOnceJson: isObject(item.$set_once) ? textAt(payload, slices, base + slice.setOnce) : null,
+  }
+}
+
+function distinctIdIn(properties: Fields, propertiesJson: string): string | null {
+  const inside = properties.distinct_id
+  if (inside === undefined || inside === null) return null
+  if (typeof inside === 'string') return inside
+  // Read again, keeping number literals: 64-bit ids do not fit a double.
+  const exact = parseJson(propertiesJson) as { [key: string]: Parameters<typeof textOf>[0] }
+  return textOf(exact.distinct_id!)
+}
+
+/** `messageId` of old libraries counts when it is a UUID. Source: docs/wire/clients.md 5.2. */
+function uuidOf(item: Fields): string | null {
+  if (typeof item.uuid === 'string' && item.uuid !== '') return parseUuid(item.uuid)
+  return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
+}
+
+function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
+  const start = slices[pair]!
+  const end = slices[pair + 1]!
+  if (end === 0) return null
+  return payload.ascii ? payload.text.substring(start, end) : payload.bytes.toString('utf8', start, end)
+}
+
+function isPerformanceEvent(item: Fields): boolean {
+  return item.event === '$performance_event'
+}
+
+function hasName(item: Fields): boolean {
+  return typeof item.event === 'string'
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'string'
+}
+
+/** What fits 64 bits; a fraction does not. */
+function isInteger64(value: unknown): boolean {
+  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= 2 ** 63
+}

@@ -1,0 +1,105 @@
+// The whole way from the bytes of a v0 capture request to what the capture service takes. Pure, so that it runs on the
+// event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
+
+import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import {
+  cutRejectBody,
+  type PreparedEvents,
+  prepareEvents,
+  type ReceivedRequest,
+  type RefusedRequest,
+} from '#core/events/prepare-events.ts'
+import { type CaptureBody, readCaptureBody } from './capture-body.ts'
+import { captureDecodedBytesMax, captureErrors } from './capture-errors.ts'
+import { parseCaptureRequest } from './capture-request.ts'
+import { isGzip } from './inflate.ts'
+import type { WireError } from './wire-error.ts'
+
+export interface CaptureInput extends CaptureBody {
+  /** On `/engage` an event needs no name. */
+  readonly engage: boolean
+  readonly querySentAtMs: number | null
+  readonly fallbackToken: string | null
+}
+
+/** A request that was refused before its events were looked at. */
+export interface RefusedCapture {
+  readonly kind: 'refused'
+  readonly error: WireError
+  /** The key that the request names, when it could be found. */
+  readonly token: string | null
+  /** What was sent, decoded where that worked, cut for the reject store; '' without a token. */
+  readonly body: string
+}
+
+export type DecodedCapture =
+  | { readonly kind: 'events'; readonly request: IncomingRequest; readonly body: () => string }
+  | { readonly kind: 'no_event_left' }
+  | { readonly kind: 'too_much_work' }
+  | RefusedCapture
+
+/** What one request may cost where it is decoded. */
+export interface DecodeLimits {
+  readonly decodedBytesMax: number
+  readonly itemCountMax: number
+}
+
+/** The event loop takes what it can do in a few milliseconds. */
+export const inlineLimits: DecodeLimits = { decodedBytesMax: 1024 * 1024, itemCountMax: 2_000 }
+const inlineCompressedBytesMax = 256 * 1024
+const threadLimits: DecodeLimits = { decodedBytesMax: captureDecodedBytesMax, itemCountMax: Number.POSITIVE_INFINITY }
+
+/** Whether the event loop may try at all; a body that turns out larger answers `too_much_work` there. */
+export function isInlineBody(body: Buffer, announcedCompression: boolean): boolean {
+  const compressed = announcedCompression || isGzip(body)
+  return body.length <= (compressed ? inlineCompressedBytesMax : inlineLimits.decodedBytesMax)
+}
+
+export function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCapture {
+  const payload = readCaptureBody(input, limits.decodedBytesMax)
+  if (!payload.ok) {
+    if (payload.error === 'inflated_too_large') return { kind: 'too_much_work' }
+    return { kind: 'refused', error: payload.error, token: input.fallbackToken, body: '' }
+  }
+  const parsed = parseCaptureRequest(payload.value, {
+    engage: input.engage,
+    querySentAtMs: input.querySentAtMs,
+    fallbackToken: input.fallbackToken,
+    itemCountMax: limits.itemCountMax,
+  })
+  if (!parsed.ok) {
+    const { error, token } = parsed.error
+    return { kind: 'refused', error, token, body: token === null ? '' : cutRejectBody(payload.value.text) }
+  }
+  if (parsed.value === 'no_event_left') return { kind: 'no_event_left' }
+  if (parsed.value === 'too_many_items') return { kind: 'too_much_work' }
+  return { kind: 'events', request: parsed.value, body: () => cutRejectBody(payload.value.text) }
+}
+
+/** What a decode thread gives back: events are encoded, their project is left open (0). */
+export type PreparedCapture =
+  | {
+      readonly kind: 'prepared'
+      readonly token: string
+      readonly historicalMigration: boolean
+      readonly eventCount: number
+      readonly outcome: PreparedEvents | RefusedRequest
+      /** Of a refused request, for the reject store; else ''. */
+      readonly body: string
+    }
+  | { readonly kind: 'no_event_left' }
+  | RefusedCapture
+
+/** Decodes, normalises and encodes in one go, up to the limits of the wire. */
+export function decodeAndPrepare(input: CaptureInput, received: ReceivedRequest): PreparedCapture {
+  const decoded = decodeCapture(input, threadLimits)
+  if (decoded.kind === 'too_much_work') {
+    return { kind: 'refused', error: captureErrors.decodedTooLarge, token: null, body: '' }
+  }
+  if (decoded.kind !== 'events') return decoded
+  const { request } = decoded
+  const { token, historicalMigration } = request
+  const outcome = prepareEvents(request, 0, received)
+  const body = 'refusal' in outcome ? decoded.body() : ''
+  return { kind: 'prepared', token, historicalMigration, eventCount: request.events.length, outcome, body }
+}

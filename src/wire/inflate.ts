@@ -1,0 +1,55 @@
+// Decompression with a bound on what comes out, so that a small body cannot become a large one: the output never grows
+// past the bound, whatever the input says of itself.
+
+import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib'
+
+export type Inflated = { kind: 'bytes'; bytes: Buffer } | { kind: 'too_large' } | { kind: 'broken' }
+
+const chunkBytesMin = 1024
+const gzipTrailerBytes = 4
+
+export function isGzip(bytes: Uint8Array): boolean {
+  return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
+}
+
+/**
+ * Gunzips. The trailer's size (of the last member, modulo 2^32) sizes the output buffer, so that it is filled in one
+ * go; a wrong one only costs further buffers.
+ */
+export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
+  const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
+  // One byte more than the output, or another round is needed to see the end.
+  const chunkSize = Math.min(
+    Math.max(claimed + 1, chunkBytesMin),
+    outputBytesMax + 1,
+    bytes.length * 64 + chunkBytesMin,
+  )
+  return inflateWith(() => gunzipSync(bytes, { maxOutputLength: outputBytesMax, chunkSize }))
+}
+
+/** What a `Content-Encoding` other than gzip names; `broken` also when it names none of them. */
+export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax: number): Inflated {
+  const options = { maxOutputLength: outputBytesMax }
+  switch (encoding) {
+    case 'br':
+      return inflateWith(() => brotliDecompressSync(bytes, options))
+    case 'zstd':
+      return inflateWith(() => zstdDecompressSync(bytes, options))
+    case 'deflate':
+      return inflateWith(() => (bytes[0] === 0x78 ? inflateSync(bytes, options) : inflateRawSync(bytes, options)))
+    default:
+      return { kind: 'broken' }
+  }
+}
+
+function inflateWith(inflate: () => Buffer): Inflated {
+  try {
+    return { kind: 'bytes', bytes: inflate() }
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ERR_BUFFER_TOO_LARGE') return { kind: 'too_large' }
+    // zlib names its errors Z_…, brotli ERR_…, zstd ZSTD_error_…
+    if (code !== undefined) return { kind: 'broken' }
+    throw error
+  }
+}

@@ -1,0 +1,186 @@
+// Finds where the parts of a capture request lie in its JSON text, so that properties are stored as the client wrote
+// them: number literals, key order and repeats, without building text anew. The text was parsed before, so nothing is
+// validated here; what is decided here is only "from which byte to which".
+
+/** Where the parts of the items lie, as pairs of byte offsets; a start of 0 means that the part is absent. */
+export type ItemSlices = Int32Array
+
+export const slicesPerItem = 10
+/** Offset of each part's pair within the numbers of one item. */
+export const slice = { item: 0, properties: 2, set: 4, setOnce: 6, distinctId: 8 } as const
+
+/** Deeper values are refused, as they are upstream: whatever walks a value later may do so by recursion. */
+export const nestingDepthMax = 128
+
+/**
+ * @param json bytes of one valid JSON text in UTF-8.
+ * @param listKey the root's key whose list holds the items; null when the root is the list, or the only item.
+ * @param itemCount how many items there are, all of them objects.
+ * @returns the slices of every item, the last of repeated keys as in `JSON.parse`; null when any value is nested deeper
+ *   than `nestingDepthMax`.
+ */
+export function sliceItems(json: Uint8Array, listKey: string | null, itemCount: number): ItemSlices | null {
+  const slices = new Int32Array(itemCount * slicesPerItem)
+  try {
+    fillSlices(json, listKey, slices)
+    return slices
+  } catch (error) {
+    if (error instanceof NestedTooDeep) return null
+    throw error
+  }
+}
+
+class NestedTooDeep extends Error {}
+
+function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices): void {
+  const root = skipBlanks(json, 0)
+  if (listKey === null) {
+    if (json[root] === openBracket) sliceList(json, root, slices)
+    else sliceItem(json, root, slices, 0)
+    return
+  }
+  const keyBytes = Buffer.from(listKey)
+  let at = skipBlanks(json, root + 1)
+  while (json[at] !== closeBrace) {
+    const keyEnd = skipString(json, at)
+    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
+    if (isKey(json, at, keyEnd, keyBytes) && json[valueStart] === openBracket) {
+      // A repeat replaces what came before it, as in the parsed value.
+      slices.fill(0)
+      at = sliceList(json, valueStart, slices)
+    } else {
+      at = skipValue(json, valueStart)
+    }
+    at = nextMember(json, at)
+  }
+}
+
+/** @returns the offset behind the list. A list longer than the slices (one that a repeat replaces) is only skipped. */
+function sliceList(json: Uint8Array, listStart: number, slices: ItemSlices): number {
+  let at = skipBlanks(json, listStart + 1)
+  for (let base = 0; json[at] !== closeBracket; base += slicesPerItem) {
+    const fits = base < slices.length && json[at] === openBrace
+    at = nextMember(json, fits ? sliceItem(json, at, slices, base) : skipValue(json, at))
+  }
+  return at + 1
+}
+
+function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base: number): number {
+  let at = skipBlanks(json, itemStart + 1)
+  while (json[at] !== closeBrace) {
+    const keyEnd = skipString(json, at)
+    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
+    const valueEnd = skipValue(json, valueStart)
+    const part = partOf(json, at, keyEnd)
+    if (part !== 0) {
+      slices[base + part] = valueStart
+      slices[base + part + 1] = valueEnd
+    }
+    at = nextMember(json, valueEnd)
+  }
+  slices[base + slice.item] = itemStart
+  slices[base + slice.item + 1] = at + 1
+  return at + 1
+}
+
+const propertiesKey = Buffer.from('properties')
+const setKey = Buffer.from('$set')
+const setOnceKey = Buffer.from('$set_once')
+const distinctIdKey = Buffer.from('distinct_id')
+const dollarDistinctIdKey = Buffer.from('$distinct_id')
+
+/** The part that a key names, as its offset in `slice`; 0 for every other key. */
+function partOf(json: Uint8Array, start: number, end: number): number {
+  if (isKey(json, start, end, propertiesKey)) return slice.properties
+  if (isKey(json, start, end, distinctIdKey)) return slice.distinctId
+  if (isKey(json, start, end, setKey)) return slice.set
+  if (isKey(json, start, end, setOnceKey)) return slice.setOnce
+  return isKey(json, start, end, dollarDistinctIdKey) ? slice.distinctId : 0
+}
+
+/** Whether the string from quote to quote is this key; keys written with escapes are read as `JSON.parse` reads them. */
+function isKey(json: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  const length = end - start - 2
+  if (length === key.length) {
+    let index = 0
+    while (index < length && json[start + 1 + index] === key[index]) index++
+    return index === length
+  }
+  return length > key.length && hasBackslash(json, start, end) && unescaped(json, start, end) === asText(key)
+}
+
+/** Keys that matter have at most 12 characters, so at most 72 bytes when each is written as an escape. */
+function hasBackslash(json: Uint8Array, start: number, end: number): boolean {
+  if (end - start > 74) return false
+  for (let at = start; at < end; at++) if (json[at] === backslash) return true
+  return false
+}
+
+function unescaped(json: Uint8Array, start: number, end: number): unknown {
+  return JSON.parse(asText(json.subarray(start, end)))
+}
+
+function asText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+}
+
+/** From the end of a member to the start of the next one, or to the closing bracket or brace. */
+function nextMember(json: Uint8Array, end: number): number {
+  const at = skipBlanks(json, end)
+  return json[at] === comma ? skipBlanks(json, at + 1) : at
+}
+
+function skipBlanks(json: Uint8Array, start: number): number {
+  let at = start
+  while (json[at]! <= 0x20) at++
+  return at
+}
+
+/** @returns the offset behind the value that starts here. */
+function skipValue(json: Uint8Array, start: number): number {
+  const first = json[start]!
+  if (first === quote) return skipString(json, start)
+  if ((first | caseBit) === openBrace) return skipContainer(json, start)
+  let at = start + 1
+  // Numbers and words end at a blank, a comma or a closing bracket.
+  while (at < json.length && json[at]! > 0x20 && json[at] !== comma && (json[at]! | caseBit) !== closeBrace) at++
+  return at
+}
+
+/** @returns the offset behind the closing quote of the string whose opening quote is here. */
+function skipString(json: Uint8Array, start: number): number {
+  let at = start + 1
+  for (;;) {
+    const byte = json[at++]
+    if (byte === quote) return at
+    if (byte === backslash) at++
+  }
+}
+
+function skipContainer(json: Uint8Array, start: number): number {
+  let at = start + 1
+  let depth = 1
+  while (depth > 0) {
+    const byte = json[at++]!
+    if (byte === quote) {
+      for (;;) {
+        const inner = json[at++]
+        if (inner === quote) break
+        if (inner === backslash) at++
+      }
+    } else if ((byte | caseBit) === openBrace) {
+      if (++depth > nestingDepthMax) throw new NestedTooDeep()
+    } else if ((byte | caseBit) === closeBrace) depth--
+  }
+  return at
+}
+
+/** Turns `[` and `]` into `{` and `}`, and nothing else into them that stands outside a string. */
+const caseBit = 0x20
+const quote = 0x22
+const comma = 0x2c
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
