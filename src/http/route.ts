@@ -21,6 +21,11 @@ export interface Route {
   /** Without a trailing slash; the server serves both spellings directly. Parameters as in Fastify: `/api/projects/:projectId`. */
   readonly path: string
   readonly access: RouteAccess
+  /**
+   * What a personal key must be allowed to call this: a scope such as `feature_flag:write`, `any` for every valid key.
+   * Absent: all scopes (`*`) on `personal_key` routes, any valid key on `operator` ones.
+   */
+  readonly scope?: string
   readonly group: RouteGroup
   /** Bytes of the body as received; more is 413. */
   readonly bodyLimitBytes: number

@@ -1,0 +1,167 @@
+// Checks one filter of a condition set: its shape, its operator, and values that could never match.
+// The evaluator needs none of this (a stored filter may be anything); it keeps mistakes out on the way in.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
+import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { compileFlagRegex } from './regex-dialect.ts'
+
+const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
+type FilterType = (typeof filterTypes)[number]
+
+/** Operators on properties and the JSON form that their value must have. Source: docs/wire/evaluation.md 4.2, 5.9. */
+const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
+  ...forms('any', ['exact', 'is_not']),
+  ...forms('none', ['is_set', 'is_not_set']),
+  ...forms('scalar', ['icontains', 'not_icontains', 'starts_with', 'not_starts_with', 'ends_with', 'not_ends_with']),
+  ...forms('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
+  ...forms('regex', ['regex', 'not_regex']),
+  ...forms('number_or_text', ['gt', 'gte', 'lt', 'lte']),
+  ...forms('range', ['between', 'not_between']),
+  ...forms('text', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...forms('number_or_text', ['semver_eq', 'semver_neq', 'semver_gt', 'semver_gte', 'semver_lt', 'semver_lte']),
+  ...forms('number_or_text', ['semver_tilde', 'semver_caret', 'semver_wildcard']),
+])
+type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'number_or_text' | 'range' | 'text'
+
+const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
+
+/**
+ * Everything wrong with one entry of a set's `properties`.
+ * Source: docs/wire/evaluation.md 4.2, 5.9, 5.9.1, 5.11, 5.12; which mistakes are refused: ours.
+ */
+export function validateFilter(filter: JsonValue, path: string): FlagIssue[] {
+  if (!isJsonObject(filter)) return [issue(path, 'invalid', 'A filter must be an object.')]
+  const issues: FlagIssue[] = []
+  const type = ownValue(filter, 'type')
+  if (type === undefined || type === null) {
+    issues.push(issue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
+  } else if (!isFilterType(type)) {
+    issues.push(issue(`${path}.type`, 'invalid_input', `The type of a filter is one of ${filterTypes.join(', ')}.`))
+  }
+  issues.push(...validateKey(filter, path), ...validateGroupTypeIndex(filter, path))
+  const operator = ownValue(filter, 'operator') ?? null
+  if (operator !== null && typeof operator !== 'string') {
+    issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be text.'))
+  } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
+    issues.push(issue(`${path}.operator`, 'invalid_input', `There is no operator "${operator.slice(0, 80)}".`))
+  } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
+  else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
+  else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path))
+  return issues
+}
+
+function validateKey(filter: JsonObject, path: string): FlagIssue[] {
+  const key = ownValue(filter, 'key')
+  if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A filter needs a key.')]
+  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a filter must be text.')]
+  return []
+}
+
+function validateGroupTypeIndex(filter: JsonObject, path: string): FlagIssue[] {
+  return groupTypeIndexIssues(ownValue(filter, 'group_type_index'), `${path}.group_type_index`)
+}
+
+/** Absent and null are fine; otherwise a whole number from 0 to 4. */
+export function groupTypeIndexIssues(value: JsonValue | undefined, path: string): FlagIssue[] {
+  if (value === undefined || value === null) return []
+  const index = numberOf(value)
+  if (index === undefined || !Number.isInteger(index)) {
+    return [issue(path, 'invalid', 'A group type index must be a whole number.')]
+  }
+  return index >= 0 && index <= 4 ? [] : [issue(path, 'invalid_input', 'A group type index lies between 0 and 4.')]
+}
+
+function validateCohortFilter(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
+  const issues: FlagIssue[] = []
+  if (operator !== null && operator !== 'in' && operator !== 'not_in') {
+    issues.push(issue(`${path}.operator`, 'invalid_input', 'A cohort filter knows the operators in and not_in.'))
+  }
+  const value = ownValue(filter, 'value')
+  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value ?? null)
+  if (value === undefined || value === null) {
+    issues.push(issue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
+  } else if (id === undefined || !Number.isSafeInteger(id) || id < 0) {
+    issues.push(issue(`${path}.value`, 'invalid_input', 'The value of a cohort filter is the id of a cohort.'))
+  }
+  return issues
+}
+
+function validateDependency(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
+  const issues: FlagIssue[] = []
+  const key = ownValue(filter, 'key')
+  if (typeof key === 'string' && !/^\d{1,15}$/.test(key)) {
+    issues.push(issue(`${path}.key`, 'invalid_input', 'The key of a flag filter is the id of the other flag, as text.'))
+  }
+  if (operator !== 'flag_evaluates_to') {
+    issues.push(issue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'))
+  }
+  const value = ownValue(filter, 'value')
+  if (typeof value !== 'boolean' && typeof value !== 'string') {
+    issues.push(issue(`${path}.value`, 'invalid_input', 'A flag filter asks for true, false or the key of a variant.'))
+  }
+  return issues
+}
+
+function validatePropertyFilter(filter: JsonObject, operator: string, path: string): FlagIssue[] {
+  const form = valueFormOf.get(operator)
+  if (form === undefined) {
+    const place = operator === 'flag_evaluates_to' ? 'flag' : 'cohort'
+    return [issue(`${path}.operator`, 'invalid_input', `The operator ${operator} belongs to filters of type ${place}.`)]
+  }
+  if (form === 'none') return []
+  const value = ownValue(filter, 'value')
+  if (value === undefined || value === null) {
+    return [issue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
+  }
+  const problem = valueProblem(form, value)
+  return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
+}
+
+function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue): string | null {
+  switch (form) {
+    case 'any':
+      return null
+    case 'scalar':
+      return Array.isArray(value) || isJsonObject(value) ? 'The value must be text, a number or a boolean.' : null
+    case 'scalar_or_list':
+      return isJsonObject(value) ? 'The value must be a list, text, a number or a boolean.' : null
+    case 'number_or_text':
+      return typeof value === 'string' || numberOf(value) !== undefined ? null : 'The value must be a number or text.'
+    case 'text':
+      return typeof value === 'string' ? null : 'The value must be text: a date, or a span such as -7d.'
+    case 'range':
+      return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
+    case 'regex':
+      return regexProblem(value)
+    default:
+      return form satisfies never
+  }
+}
+
+function regexProblem(value: JsonValue): string | null {
+  if (typeof value !== 'string') return 'The value must be text: a regular expression.'
+  const compiled = compileFlagRegex(value)
+  return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
+}
+
+function isRange(value: JsonValue): boolean {
+  if (!Array.isArray(value) || value.length !== 2) return false
+  const [low, high] = value.map(rangeBound)
+  return low! <= high!
+}
+
+function rangeBound(value: JsonValue): number {
+  return typeof value === 'string' && value.trim() !== '' ? Number(value) : (numberOf(value) ?? Number.NaN)
+}
+
+function isFilterType(type: JsonValue): type is FilterType {
+  return (filterTypes as readonly JsonValue[]).includes(type)
+}
+
+function forms(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+  return operators.map(operator => [operator, form])
+}
+
+function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
+  return { path, code, message }
+}

@@ -1,0 +1,52 @@
+// What changed between two JSON values, as a list of paths: the diff between two versions of a flag.
+
+import { compactJson, isJsonObject, type JsonValue, ownValue } from './json.ts'
+
+export interface JsonChange {
+  /** Keys and list indexes joined by dots: `filters.groups.0.rollout_percentage`. */
+  readonly path: string
+  readonly action: 'created' | 'changed' | 'deleted'
+  /** Null for `created`. */
+  readonly before: JsonValue
+  /** Null for `deleted`. */
+  readonly after: JsonValue
+}
+
+/**
+ * The smallest places that differ, in the order of `before`'s keys, new keys after them. Lists are compared position by
+ * position. Numbers are compared by their text form, so `1` and `1.0` differ, as they do for a filter.
+ * Source: ours.
+ */
+export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {
+  const changes: JsonChange[] = []
+  collect('', before, after, changes)
+  return changes
+}
+
+function collect(path: string, before: JsonValue, after: JsonValue, changes: JsonChange[]): void {
+  if (Array.isArray(before) && Array.isArray(after)) {
+    for (let index = 0; index < Math.max(before.length, after.length); index++) {
+      compare(join(path, String(index)), before[index], after[index], changes)
+    }
+  } else if (isJsonObject(before) && isJsonObject(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+    for (const key of keys) compare(join(path, key), ownValue(before, key), ownValue(after, key), changes)
+  } else if (compactJson(before) !== compactJson(after)) {
+    changes.push({ path, action: 'changed', before, after })
+  }
+}
+
+function compare(
+  path: string,
+  before: JsonValue | undefined,
+  after: JsonValue | undefined,
+  changes: JsonChange[],
+): void {
+  if (before === undefined && after !== undefined) changes.push({ path, action: 'created', before: null, after })
+  else if (before !== undefined && after === undefined) changes.push({ path, action: 'deleted', before, after: null })
+  else if (before !== undefined && after !== undefined) collect(path, before, after, changes)
+}
+
+function join(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`
+}

@@ -1,0 +1,116 @@
+// Who calls the private API and whether they may: `Authorization: Bearer phx_…`, scopes, and the projects a key is
+// limited to. Which scope a route asks for stands in the route table; whether a project exists, handlers find out.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { PersonalKey } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { type PersonalKeyCheck, personalKeyPrefix } from '#services/personal-key-check.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
+import { type Route, sendJson } from '../route.ts'
+import { stateUnavailable } from './answers.ts'
+
+export interface AuthorizerDeps {
+  readonly keyCheck: PersonalKeyCheck
+  readonly logger: Logger
+}
+
+/** What `createHttpServer` asks before `personal_key` and `operator` routes. It answers itself when it refuses. */
+export function createAuthorizer(
+  deps: AuthorizerDeps,
+): (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean> {
+  return async (route, request, reply) => {
+    try {
+      const refusal = await authorize(deps.keyCheck, route, request)
+      if (refusal !== null) refuse(reply, refusal)
+      return refusal === null
+    } catch (error) {
+      if (!(error instanceof PortError)) throw error
+      deps.logger.warn({ err: error }, 'personal keys cannot be read')
+      refuse(reply, stateUnavailable)
+      return false
+    }
+  }
+}
+
+const callers = new WeakMap<FastifyRequest, PersonalKey>()
+
+/** The key that a request was authorized with. @throws when the route is not one that asks for a key. */
+export function callerOf(request: FastifyRequest): PersonalKey {
+  const caller = callers.get(request)
+  if (caller === undefined) throw new Error('asked for the caller of a request that was not authorized')
+  return caller
+}
+
+/** Whether a key holds a scope: itself, by `*`, or by the write scope that includes it. Source: PostHog's scopes. */
+export function holdsScope(key: Pick<PersonalKey, 'scopes'>, scope: string): boolean {
+  if (scope === 'any' || key.scopes.includes('*') || key.scopes.includes(scope)) return true
+  return scope.endsWith(':read') && key.scopes.includes(`${scope.slice(0, -':read'.length)}:write`)
+}
+
+/** Whether a key may see a project. */
+export function mayUseProject(key: Pick<PersonalKey, 'scopedProjectIds'>, projectId: number): boolean {
+  return key.scopedProjectIds.length === 0 || key.scopedProjectIds.includes(projectId)
+}
+
+async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: FastifyRequest): Promise<WireError | null> {
+  const secret = bearerSecret(request)
+  // Before the key itself is looked at: a key in a URL ends up in the logs of everything on the way.
+  if (hasKeyInQuery(request)) return keyInQuery
+  if (secret === null) return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
+  const caller = await keyCheck.find(secret)
+  if (caller === null) return unknownKey
+  const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
+  if (!holdsScope(caller, scope)) return missingScope(scope)
+  const { projectId } = request.params as { projectId?: string }
+  if (projectId !== undefined && /^\d+$/.test(projectId) && !mayUseProject(caller, Number(projectId))) {
+    return otherProject
+  }
+  callers.set(request, caller)
+  return null
+}
+
+function bearerSecret(request: FastifyRequest): string | null {
+  const match = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')
+  return match === null ? null : match[1]!
+}
+
+function hasKeyInQuery(request: FastifyRequest): boolean {
+  for (const [name, value] of Object.entries(request.query as Record<string, string | string[]>)) {
+    if (name === 'personal_api_key') return true
+    if ([value].flat().some(text => text.startsWith(personalKeyPrefix))) return true
+  }
+  return false
+}
+
+const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+
+/** A process on this machine that no proxy speaks for. */
+function isLocalPeer(request: FastifyRequest): boolean {
+  const address = request.socket.remoteAddress ?? ''
+  const isLoopback = /^(::ffff:)?127\./.test(address) || address === '::1'
+  return isLoopback && forwardingHeaders.every(name => request.headers[name] === undefined)
+}
+
+function refuse(reply: FastifyReply, error: WireError): void {
+  if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="api"')
+  if (error.status === 503) reply.header('retry-after', '1')
+  sendJson(reply, error.status, encodeWireError(error))
+}
+
+const notAuthenticated = wireError(
+  401,
+  'not_authenticated',
+  'Authentication credentials were not provided. Send a personal API key: Authorization: Bearer phx_…',
+)
+const keyInQuery = wireError(
+  401,
+  'not_authenticated',
+  'A personal API key does not belong into a URL, where logs keep it. Send it as a header: Authorization: Bearer phx_…',
+)
+const unknownKey = wireError(401, 'not_authenticated', 'This personal API key is unknown or was deleted.')
+const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')
+
+function missingScope(scope: string): WireError {
+  return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'.`)
+}

@@ -1,0 +1,24 @@
+// What the private API is made of; `compose.ts` fills it in.
+
+import type { LogLane } from '#core/events/captured-event.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventStore } from '#ports/event-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import type { RandomBytes } from '#services/generate-key.ts'
+import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+export interface ManagementDeps {
+  readonly management: ManagementStore
+  readonly events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected'>
+  /** As `EventLogReader.status`. */
+  readonly logStatus: (lane: LogLane, offset: number) => Promise<{ endOffset: number; appendedAtMs: number | null }>
+  /** Resolves when this front serves everything up to the revision: a definition write is answered after it. */
+  readonly definitionsReady: (revision: number) => Promise<void>
+  /** The one that `createAuthorizer` was given, so that a deleted key ends at once. */
+  readonly keyCheck: PersonalKeyCheck
+  readonly clock: Clock
+  readonly newUuid: () => string
+  readonly randomBytes: RandomBytes
+  readonly logger: Logger
+}

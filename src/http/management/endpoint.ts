@@ -1,0 +1,197 @@
+// One endpoint of the private API: what it takes, what it answers and the function in between. Routes and the OpenAPI
+// document are both made from it, so neither can drift from the other. Authorization happened before (`authenticate.ts`).
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static, TSchema } from 'typebox'
+import type { Project } from '#core/project.ts'
+import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Route } from '../route.ts'
+import { type Answer, notFoundHere, permissionDenied, refusal, stateUnavailable } from './answers.ts'
+import { callerOf, mayUseProject } from './authenticate.ts'
+import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
+import { createBodyParser } from './request-json.ts'
+
+/** Bytes of a body; the largest flags stay far below. */
+export const managementBodyBytesMax = 1024 * 1024
+
+export interface Operation {
+  readonly id: string
+  readonly tag: string
+  readonly summary: string
+  readonly query: QuerySpec
+  readonly body: TSchema | null
+  readonly success: { readonly status: number; readonly schema: TSchema | null }
+}
+
+export interface ManagementRoute extends Route {
+  readonly access: 'personal_key'
+  readonly scope: string
+  readonly operation: Operation
+}
+
+export interface Call<Q extends QuerySpec, B> {
+  readonly request: FastifyRequest
+  readonly caller: PersonalKey
+  readonly params: Readonly<Record<string, string>>
+  readonly query: QueryValues<Q>
+  readonly body: B
+  /** Aborted when the caller goes away before the answer. */
+  readonly signal: AbortSignal
+}
+
+export interface ProjectCall<Q extends QuerySpec, B> extends Call<Q, B> {
+  readonly project: Project
+}
+
+interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
+  readonly method: Route['method']
+  readonly id: string
+  readonly tag: string
+  readonly summary: string
+  /** `any`: every valid key. */
+  readonly scope: string
+  readonly query?: Q
+  readonly body?: S
+  readonly success: { readonly status: number; readonly schema?: TSchema }
+}
+
+export interface InstanceEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
+  /** Whole paths. */
+  readonly paths: readonly string[]
+  readonly handle: (call: Call<Q, Static<S>>) => Promise<Answer>
+}
+
+export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
+  /** Below the project: `/feature_flags/:flagId`, '' for the project itself. */
+  readonly path: string
+  /** Prefixes that end in `:projectId`; the two of the API unless given. */
+  readonly prefixes?: readonly string[]
+  readonly handle: (call: ProjectCall<Q, Static<S>>) => Promise<Answer>
+}
+
+export interface EndpointDeps {
+  readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
+  readonly logger: Logger
+}
+
+export const projectPrefixes = ['/api/projects/:projectId', '/api/environments/:projectId'] as const
+
+export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
+  deps: EndpointDeps,
+  endpoint: InstanceEndpoint<Q, S>,
+): ManagementRoute[] {
+  const read = createReader(endpoint)
+  return endpoint.paths.map((path, index) =>
+    toRoute(deps, endpoint, path, index, async (request, signal) => {
+      const call = read(request, signal)
+      return 'status' in call ? call : endpoint.handle(call)
+    }),
+  )
+}
+
+/** The same endpoint under every prefix, called with the project: 404 when there is none, 403 when the key is limited. */
+export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
+  deps: EndpointDeps,
+  endpoint: ProjectEndpoint<Q, S>,
+): ManagementRoute[] {
+  const read = createReader(endpoint)
+  return (endpoint.prefixes ?? projectPrefixes).map((prefix, index) =>
+    toRoute(deps, endpoint, `${prefix}${endpoint.path}`, index, async (request, signal) => {
+      const caller = callerOf(request)
+      const project = await findProjectOf(deps.management, caller, request)
+      if (project === null) return refusal(notFoundHere)
+      if (!mayUseProject(caller, project.id)) return refusal(permissionDenied('This key is limited to other projects.'))
+      const call = read(request, signal)
+      return 'status' in call ? call : endpoint.handle({ ...call, project })
+    }),
+  )
+}
+
+/** `@current` is the first project that the key may see. */
+export async function currentProject(
+  management: EndpointDeps['management'],
+  caller: PersonalKey,
+): Promise<Project | null> {
+  for (const projectId of [...caller.scopedProjectIds].sort((a, b) => a - b)) {
+    const project = await management.findProject(projectId)
+    if (project !== null) return project
+  }
+  if (caller.scopedProjectIds.length > 0) return null
+  const { results } = await management.listProjects({ limit: 1, offset: 0 })
+  return results[0] ?? null
+}
+
+function findProjectOf(
+  management: EndpointDeps['management'],
+  caller: PersonalKey,
+  request: FastifyRequest,
+): Promise<Project | null> {
+  const { projectId } = request.params as { projectId: string }
+  if (projectId === '@current') return currentProject(management, caller)
+  return /^\d{1,15}$/.test(projectId) ? management.findProject(Number(projectId)) : Promise.resolve(null)
+}
+
+function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
+  const parseBody = endpoint.body === undefined ? null : createBodyParser(endpoint.body)
+  return (request: FastifyRequest, signal: AbortSignal): Call<Q, Static<S>> | Answer => {
+    const query = readQuery(endpoint.query ?? {}, request.query as object)
+    if (!query.ok) return refusal(query.error)
+    const body = parseBody?.(request.body as Buffer)
+    if (body?.ok === false) return refusal(body.error)
+    return {
+      request,
+      caller: callerOf(request),
+      params: request.params as Record<string, string>,
+      query: query.value as QueryValues<Q>,
+      body: body?.value as Static<S>,
+      signal,
+    }
+  }
+}
+
+function toRoute(
+  deps: EndpointDeps,
+  endpoint: EndpointBase<QuerySpec, TSchema>,
+  path: string,
+  pathIndex: number,
+  run: (request: FastifyRequest, signal: AbortSignal) => Promise<Answer>,
+): ManagementRoute {
+  return {
+    method: endpoint.method,
+    path,
+    access: 'personal_key',
+    scope: endpoint.scope,
+    group: 'management',
+    bodyLimitBytes: managementBodyBytesMax,
+    operation: {
+      // Ids are unique in a document: the second path of an endpoint gets a number.
+      id: pathIndex === 0 ? endpoint.id : `${endpoint.id}_${pathIndex + 1}`,
+      tag: endpoint.tag,
+      summary: endpoint.summary,
+      query: endpoint.query ?? {},
+      body: endpoint.body ?? null,
+      success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null },
+    },
+    handler: async (request, reply) => {
+      const gone = new AbortController()
+      reply.raw.once('close', () => gone.abort())
+      try {
+        send(reply, await run(request, gone.signal))
+      } catch (error) {
+        // Nobody is there to answer, and what a cancelled query throws is no failure of ours.
+        if (!gone.signal.aborted && !(error instanceof PortError)) throw error
+        if (!gone.signal.aborted) deps.logger.warn({ err: error, path }, 'the state cannot be reached')
+        send(reply, refusal(stateUnavailable))
+      }
+    },
+  }
+}
+
+function send(reply: FastifyReply, { status, json, retryAfterSeconds }: Answer): void {
+  reply.code(status)
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds))
+  if (json === null) reply.send()
+  else reply.header('content-type', 'application/json').send(json)
+}

@@ -1,0 +1,236 @@
+// Events and rejects, read only. A query that its caller gave up is cancelled; a store that is down is a 503.
+
+import Type from 'typebox'
+import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { EventCursor, EventQuery } from '#ports/event-store.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import {
+  encodeEvent,
+  encodeRejectedEvent,
+  eventPageSchema,
+  eventSchema,
+  rejectedEventSchema,
+} from '#wire/management.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
+import { readInstant } from './instants.ts'
+import { addressWith } from './page.ts'
+import {
+  isUuid,
+  optional,
+  pageParams,
+  type QueryParam,
+  textParam,
+  uuidParam,
+  wholeNumberParam,
+  withDefault,
+} from './query-params.ts'
+
+const tag = 'events'
+const limitMax = 1_000
+const propertyFilterCountMax = 20
+
+type PropertyEquality = NonNullable<EventQuery['properties']>[number]
+
+const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+const limit = withDefault(
+  wholeNumberParam({
+    description: `Events per page, 100 unless given, at most ${limitMax}.`,
+    minimum: 1,
+    clampTo: limitMax,
+  }),
+  100,
+)
+
+const eventsQuery = {
+  event: textParam('Name of the event.'),
+  distinct_id: textParam('Distinct id that the event was sent with.'),
+  person_id: uuidParam('Person that the event belongs to today.'),
+  uuid: uuidParam('Uuid of the event.'),
+  after: textParam(`Only later events. ${timeDescription} Without it, all of them.`),
+  before: textParam(`Only earlier events. ${timeDescription}`),
+  properties: propertiesParam(),
+  orderBy: orderParam(),
+  limit,
+  cursor: cursorParam(),
+}
+
+export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/events',
+      id: 'events_list',
+      tag,
+      summary: 'Events, newest first, of all times unless bounded. `next` neither skips nor repeats.',
+      scope: 'query:read',
+      query: eventsQuery,
+      success: { status: 200, schema: eventPageSchema },
+      handle: call => answerFromEventStore(() => listEvents(deps, call)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/events/:uuid',
+      id: 'events_retrieve',
+      tag,
+      summary: 'One event by uuid.',
+      scope: 'query:read',
+      success: { status: 200, schema: eventSchema },
+      handle: ({ project, params, signal }) =>
+        answerFromEventStore(async () => {
+          const uuid = params.uuid!
+          const event = isUuid(uuid) ? await deps.events.findEvent(project.id, uuid.toLowerCase(), signal) : null
+          return event === null ? refusal(notFoundHere) : { status: 200, json: encodeEvent(event) }
+        }),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/rejected_events',
+      id: 'rejected_events_list',
+      tag,
+      summary: 'What arrived and could not be stored, with the reason, newest first.',
+      scope: 'query:read',
+      query: {
+        reason: textParam('Only rejects with this reason code.'),
+        after: textParam(`Only later receipts. ${timeDescription}`),
+        limit: pageParams().limit,
+      },
+      success: { status: 200, schema: uncountedPageSchema(rejectedEventSchema) },
+      handle: call => answerFromEventStore(() => listRejected(deps, call)),
+    }),
+  ]
+}
+
+async function listEvents(deps: ManagementDeps, call: ProjectCall<typeof eventsQuery, unknown>): Promise<Answer> {
+  const { project, query, signal, request } = call
+  const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
+  const after = query.after === undefined ? ok(undefined) : readInstant(query.after, 'after', zone)
+  if (!after.ok) return refusal(after.error)
+  const before = query.before === undefined ? ok(undefined) : readInstant(query.before, 'before', zone)
+  if (!before.ok) return refusal(before.error)
+  const { events, next } = await deps.events.listEvents(
+    definedOf({
+      projectId: project.id,
+      event: query.event,
+      distinctId: query.distinct_id,
+      personId: query.person_id,
+      uuid: query.uuid,
+      afterMs: after.value,
+      beforeMs: before.value,
+      properties: query.properties,
+      descending: query.orderBy !== 'timestamp',
+      after: query.cursor,
+      limit: query.limit,
+    }),
+    signal,
+  )
+  // `-7d` means another instant on the next page: bounds are pinned to what they meant on this one.
+  const pinned = {
+    ...(after.value === undefined ? {} : { after: new Date(after.value).toISOString() }),
+    ...(before.value === undefined ? {} : { before: new Date(before.value).toISOString() }),
+  }
+  const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
+  return {
+    status: 200,
+    json: `{"next":${JSON.stringify(nextAddress)},"results":[${events.map(encodeEvent).join(',')}]}`,
+  }
+}
+
+async function listRejected(
+  deps: ManagementDeps,
+  call: ProjectCall<
+    {
+      reason: QueryParam<string | undefined>
+      after: QueryParam<string | undefined>
+      limit: QueryParam<number>
+    },
+    unknown
+  >,
+): Promise<Answer> {
+  const { project, query, signal } = call
+  const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
+  const after = query.after === undefined ? ok(undefined) : readInstant(query.after, 'after', zone)
+  if (!after.ok) return refusal(after.error)
+  const rejected = await deps.events.listRejected(
+    definedOf({ projectId: project.id, reason: query.reason, afterMs: after.value, limit: query.limit }),
+    signal,
+  )
+  return answer(200, { next: null, previous: null, results: rejected.map(encodeRejectedEvent) })
+}
+
+function propertiesParam(): QueryParam<readonly PropertyEquality[] | undefined> {
+  const description =
+    'JSON list of filters on event properties, all of which must hold: [{"key": "plan", "value": "pro"}].'
+  return optional(Type.String({ description }), readProperties)
+}
+
+function readProperties(text: string, name: string): Result<readonly PropertyEquality[], WireError> {
+  const filters = readJson(text)
+  if (!Array.isArray(filters))
+    return err(invalid(name, 'Must be a JSON list such as [{"key": "plan", "value": "pro"}].'))
+  if (filters.length > propertyFilterCountMax) {
+    return err(invalidInput(name, `At most ${propertyFilterCountMax} filters.`))
+  }
+  const equalities: PropertyEquality[] = []
+  for (const [index, filter] of filters.entries()) {
+    const equality = readEquality(filter, `${name}.${index}`)
+    if (!equality.ok) return equality
+    equalities.push(equality.value)
+  }
+  return ok(equalities)
+}
+
+function readEquality(filter: JsonValue, path: string): Result<PropertyEquality, WireError> {
+  if (!isJsonObject(filter)) return err(invalid(path, 'A filter must be an object with key and value.'))
+  const key = ownValue(filter, 'key')
+  if (typeof key !== 'string' || key === '') return err(invalid(`${path}.key`, 'A filter needs a key.'))
+  const operator = ownValue(filter, 'operator') ?? 'exact'
+  if (operator !== 'exact') return err(invalidInput(`${path}.operator`, 'Only exact is known here.'))
+  const type = ownValue(filter, 'type') ?? 'event'
+  if (type !== 'event') return err(invalidInput(`${path}.type`, 'Only properties of events can be asked for here.'))
+  const sent = ownValue(filter, 'value')
+  const value = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
+  if (value === undefined || value === null) return err(invalid(`${path}.value`, 'A filter needs a value.'))
+  if (Array.isArray(value)) return err(invalidInput(`${path}.value`, 'Only one value can be asked for here.'))
+  return ok({ key, value })
+}
+
+function readJson(text: string): JsonValue | undefined {
+  if (nestsDeeperThan(text, 20)) return undefined
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined // not JSON: the caller says what is expected
+  }
+}
+
+function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
+  const description = '["-timestamp"] (newest first, as without it) or ["timestamp"].'
+  return optional(Type.String({ description }), (text, name) => {
+    const list = text.startsWith('[') ? readJson(text) : [text]
+    const [order, ...others] = Array.isArray(list) ? list : []
+    if ((order === 'timestamp' || order === '-timestamp') && others.length === 0) return ok(order)
+    return err(invalidInput(name, 'Must be ["-timestamp"] or ["timestamp"].'))
+  })
+}
+
+function cursorParam(): QueryParam<EventCursor | undefined> {
+  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
+    const match = /^(-?\d{1,16})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
+    if (match === null || !isUuid(match[2]!)) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+    return ok({ timestampMs: Number(match[1]), uuid: match[2]!, tieBreak: match[3]! })
+  })
+}
+
+function encodeCursor({ timestampMs, uuid, tieBreak }: EventCursor): string {
+  return `${timestampMs}_${uuid}_${tieBreak}`
+}
+
+/** Without the keys whose value is undefined. */
+function definedOf<T extends object>(object: T): T {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as T
+}

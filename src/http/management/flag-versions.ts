@@ -1,0 +1,149 @@
+// The history of a flag: every write kept a snapshot of the whole flag.
+
+import type { Flag } from '#core/flags/flag.ts'
+import type { JsonObject } from '#core/json.ts'
+import { diffJson, type JsonChange } from '#core/json-diff.ts'
+import type { FlagVersion } from '#ports/management-store.ts'
+import { restoreFlag } from '#services/manage-flags.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import {
+  encodeFlag,
+  encodeFlagVersion,
+  type FlagActivityJson,
+  type FlagDiffJson,
+  flagActivitySchema,
+  flagDiffSchema,
+  flagSchema,
+  flagVersionSchema,
+} from '#wire/management.ts'
+import { answer, notFoundHere, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { answerWritten, refuseFlag, withFlag } from './feature-flags.ts'
+import { countedPage } from './page.ts'
+import { pageParams } from './query-params.ts'
+
+const tag = 'feature_flags'
+const base = '/feature_flags/:flagId'
+
+export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: `${base}/versions`,
+      id: 'feature_flags_versions_list',
+      tag,
+      summary: 'All versions of a flag, newest first.',
+      scope: 'feature_flag:read',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
+      handle: call =>
+        withFlag(deps, call, async flag => {
+          const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, call.query)
+          return answer(200, countedPage(call.request, call.query, count, results.map(encodeFlagVersion)))
+        }),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: `${base}/versions/:version`,
+      id: 'feature_flags_versions_retrieve',
+      tag,
+      summary: 'The flag as it stood at one version.',
+      scope: 'feature_flag:read',
+      success: { status: 200, schema: flagVersionSchema },
+      handle: call =>
+        withFlag(deps, call, async flag => {
+          const version = await findVersion(deps, flag, call.params.version!)
+          return version === null ? refusal(notFoundHere) : answer(200, encodeFlagVersion(version))
+        }),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: `${base}/versions/:version/diff/:otherVersion`,
+      id: 'feature_flags_versions_diff',
+      tag,
+      summary: 'What is different in the second version.',
+      scope: 'feature_flag:read',
+      success: { status: 200, schema: flagDiffSchema },
+      handle: call =>
+        withFlag(deps, call, async flag => {
+          const from = await findVersion(deps, flag, call.params.version!)
+          const to = await findVersion(deps, flag, call.params.otherVersion!)
+          if (from === null || to === null) return refusal(notFoundHere)
+          const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag) }
+          return answer(200, diff)
+        }),
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: `${base}/versions/:version/restore`,
+      id: 'feature_flags_versions_restore',
+      tag,
+      summary: 'Make an earlier version the newest one.',
+      scope: 'feature_flag:write',
+      success: { status: 200, schema: flagSchema },
+      handle: call =>
+        withFlag(deps, call, async flag => {
+          const version = versionNumber(call.params.version!)
+          if (version === null) return refusal(notFoundHere)
+          const restored = await restoreFlag(deps, flag, version, call.caller.label)
+          return restored.ok ? answerWritten(200, restored.value, false) : refuseFlag(restored.error)
+        }),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: `${base}/activity`,
+      id: 'feature_flags_activity',
+      tag,
+      summary: 'Who changed what, newest first.',
+      scope: 'feature_flag:read',
+      query: pageParams(10, 100),
+      success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
+      handle: call =>
+        withFlag(deps, call, async flag => {
+          const { limit, offset } = call.query
+          // One more than asked for: the oldest of the page is compared with the one before it.
+          const page = { limit: limit + 1, offset }
+          const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, page)
+          const activity = results.slice(0, limit).map((version, index) => toActivity(version, results[index + 1]))
+          return answer(200, countedPage(call.request, call.query, count, activity))
+        }),
+    }),
+  ]
+}
+
+async function findVersion(
+  deps: Pick<ManagementDeps, 'management'>,
+  flag: Flag,
+  text: string,
+): Promise<FlagVersion | null> {
+  const version = versionNumber(text)
+  return version === null ? null : deps.management.findFlagVersion(flag.projectId, flag.id, version)
+}
+
+function versionNumber(text: string): number | null {
+  return /^\d{1,9}$/.test(text) ? Number(text) : null
+}
+
+/** Version and time differ by nature and are left out. */
+function diffFlags(before: Flag, after: Flag): JsonChange[] {
+  return diffJson(comparable(before), comparable(after))
+}
+
+function comparable(flag: Flag): JsonObject {
+  const { version: _version, updated_at: _updatedAt, created_by: _createdBy, ...rest } = encodeFlag(flag)
+  return rest
+}
+
+function toActivity(version: FlagVersion, before: FlagVersion | undefined): FlagActivityJson {
+  const changes = before === undefined ? [] : diffFlags(before.flag, version.flag)
+  const isDeletion = changes.some(({ path, after }) => path === 'deleted' && after === true)
+  return {
+    user: version.changedBy === null ? null : { first_name: version.changedBy },
+    activity: before === undefined ? 'created' : isDeletion ? 'deleted' : 'updated',
+    scope: 'FeatureFlag',
+    item_id: String(version.flagId),
+    detail: { name: version.flag.key, version: version.version, changes },
+    created_at: encodeFlagVersion(version).created_at,
+  }
+}

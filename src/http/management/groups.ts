@@ -1,0 +1,69 @@
+// Groups and their types, read only: they come from events.
+
+import Type from 'typebox'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management.ts'
+import { answer, notFoundHere, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { uncountedPage } from './page.ts'
+import { pageParams, requiredParam, textParam, wholeNumberParam } from './query-params.ts'
+
+const tag = 'groups'
+const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
+
+export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/groups_types',
+      id: 'groups_types_list',
+      tag,
+      summary: 'The group types of the project, at most five; a bare list.',
+      scope: 'group:read',
+      success: { status: 200, schema: Type.Array(groupTypeSchema) },
+      handle: async ({ project }) => {
+        const types = await deps.management.listGroupTypes(project.id)
+        return answer(200, types.map(encodeGroupType))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/groups',
+      id: 'groups_list',
+      tag,
+      summary: 'Groups of one type, newest first.',
+      scope: 'group:read',
+      query: {
+        ...pageParams(),
+        group_type_index: typeIndex,
+        search: textParam('Part of a key or of the properties.'),
+      },
+      success: { status: 200, schema: uncountedPageSchema(groupSchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, search } = query
+        const { results, hasMore } = await deps.management.listGroups(project.id, {
+          limit,
+          offset,
+          typeIndex: query.group_type_index,
+          ...(search === undefined ? {} : { search }),
+        })
+        return answer(200, uncountedPage(request, query, hasMore, results.map(encodeGroup)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/groups/find',
+      id: 'groups_find',
+      tag,
+      summary: 'One group by type and key.',
+      scope: 'group:read',
+      query: { group_type_index: typeIndex, group_key: requiredParam(textParam('Key of the group.')) },
+      success: { status: 200, schema: groupSchema },
+      handle: async ({ project, query }) => {
+        const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
+        return group === null ? refusal(notFoundHere) : answer(200, encodeGroup(group))
+      },
+    }),
+  ]
+}

@@ -1,0 +1,23 @@
+// Times in query strings: what date filters of flags read, in the project's zone.
+
+import { parseDateFilter } from '#core/flags/match-date.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid } from './answers.ts'
+
+/**
+ * Epoch ms of an RFC 3339 instant, a date, a wall time of the zone, or a span before now such as `-7d`.
+ * Source: docs/wire/evaluation.md 5.9.2.
+ */
+export function readInstant(
+  text: string,
+  name: string,
+  zone: { readonly timezone: string; readonly nowMs: number },
+): Result<number, WireError> {
+  const filter = parseDateFilter(text, zone.timezone)
+  const instant = filter === null || filter.kind === 'fixed' ? filter?.instant : filter.at(zone.nowMs)
+  if (instant === undefined || instant === null) {
+    return err(invalid(name, 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d.'))
+  }
+  return ok(Number(instant / 1_000_000n))
+}

@@ -1,0 +1,31 @@
+// The whole private API: every resource's routes in one table.
+
+import type { ManagementDeps } from './deps.ts'
+import type { ManagementRoute } from './endpoint.ts'
+import { eventsRoutes } from './events.ts'
+import { featureFlagsRoutes } from './feature-flags.ts'
+import { flagVersionsRoutes } from './flag-versions.ts'
+import { groupsRoutes } from './groups.ts'
+import { ingestionStatusRoutes } from './ingestion-status.ts'
+import { personalKeysRoutes } from './personal-keys.ts'
+import { personsRoutes } from './persons.ts'
+import { projectsRoutes } from './projects.ts'
+import { usageRoutes } from './usage.ts'
+import { usersRoutes } from './users.ts'
+import { warningsRoutes } from './warnings.ts'
+
+export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectsRoutes(deps),
+    ...personalKeysRoutes(deps),
+    ...usersRoutes(deps),
+    ...featureFlagsRoutes(deps),
+    ...flagVersionsRoutes(deps),
+    ...personsRoutes(deps),
+    ...groupsRoutes(deps),
+    ...eventsRoutes(deps),
+    ...ingestionStatusRoutes(deps),
+    ...usageRoutes(deps),
+    ...warningsRoutes(deps),
+  ]
+}

@@ -1,0 +1,56 @@
+// Lists in pages: absolute addresses of the next and the previous page, as PostHog answers them.
+
+import type { FastifyRequest } from 'fastify'
+
+export interface PageRequest {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** `{"count","next","previous","results"}`. */
+export function countedPage<T>(request: FastifyRequest, page: PageRequest, count: number, results: readonly T[]) {
+  const hasMore = page.offset + results.length < count && results.length > 0
+  return { count, ...neighbours(request, page, hasMore), results }
+}
+
+/** `{"next","previous","results"}`. */
+export function uncountedPage<T>(request: FastifyRequest, page: PageRequest, hasMore: boolean, results: readonly T[]) {
+  return { ...neighbours(request, page, hasMore), results }
+}
+
+/** The request's own address with some parameters changed; null takes one away. */
+export function addressWith(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
+  const [path, query = ''] = splitOnce(request.url, '?')
+  const params = new URLSearchParams(query)
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null) params.delete(name)
+    else params.set(name, value)
+  }
+  const text = params.toString()
+  return `${origin(request)}${path}${text === '' ? '' : `?${text}`}`
+}
+
+function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, hasMore: boolean) {
+  const before = Math.max(0, offset - limit)
+  return {
+    next: hasMore ? addressWith(request, { limit: String(limit), offset: String(offset + limit) }) : null,
+    previous:
+      offset === 0
+        ? null
+        : addressWith(request, { limit: String(limit), offset: before === 0 ? null : String(before) }),
+  }
+}
+
+/** Empty, so that addresses are relative, when the caller's Host header is none. */
+function origin(request: FastifyRequest): string {
+  const host = request.headers.host ?? ''
+  if (!/^[A-Za-z0-9.:[\]_-]{1,255}$/.test(host)) return ''
+  // Only where the caller's own next request goes depends on it.
+  const scheme = request.headers['x-forwarded-proto'] === 'https' ? 'https' : request.protocol
+  return `${scheme}://${host}`
+}
+
+function splitOnce(text: string, separator: string): [string, string?] {
+  const index = text.indexOf(separator)
+  return index === -1 ? [text] : [text.slice(0, index), text.slice(index + 1)]
+}

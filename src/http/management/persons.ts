@@ -1,0 +1,56 @@
+// Persons, read only: they come from events.
+
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { encodePerson, personSchema } from '#wire/management.ts'
+import { answer, notFoundHere, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { uncountedPage } from './page.ts'
+import { isUuid, pageParams, textParam, uuidParam } from './query-params.ts'
+
+const tag = 'persons'
+
+export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons',
+      id: 'persons_list',
+      tag,
+      summary: 'Persons, newest first. Filters combine.',
+      scope: 'person:read',
+      query: {
+        ...pageParams(),
+        distinct_id: textParam('The person that this distinct id leads to.'),
+        uuid: uuidParam('The person with this uuid.'),
+        search: textParam('Part of a distinct id or of the properties.'),
+      },
+      success: { status: 200, schema: uncountedPageSchema(personSchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, distinct_id: distinctId, uuid, search } = query
+        const { results, hasMore } = await deps.management.listPersons(project.id, {
+          limit,
+          offset,
+          ...(distinctId === undefined ? {} : { distinctId }),
+          ...(uuid === undefined ? {} : { uuid }),
+          ...(search === undefined ? {} : { search }),
+        })
+        return answer(200, uncountedPage(request, query, hasMore, results.map(encodePerson)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons/:uuid',
+      id: 'persons_retrieve',
+      tag,
+      summary: 'One person by uuid; 404 for one that was merged away.',
+      scope: 'person:read',
+      success: { status: 200, schema: personSchema },
+      handle: async ({ project, params }) => {
+        const uuid = params.uuid!
+        const person = isUuid(uuid) ? await deps.management.findPersonByUuid(project.id, uuid.toLowerCase()) : null
+        return person === null ? refusal(notFoundHere) : answer(200, encodePerson(person))
+      },
+    }),
+  ]
+}

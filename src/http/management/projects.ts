@@ -1,0 +1,151 @@
+// Projects: under `/api/projects`, its alias `/api/environments`, and below the organization as PostHog's tools have it.
+
+import type { PersonalKey } from '#ports/management-store.ts'
+import {
+  createProject,
+  deleteProject,
+  type ProjectRefusal,
+  resetProjectKey,
+  updateProject,
+} from '#services/manage-projects.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import {
+  createProjectSchema,
+  decodeProject,
+  encodeProject,
+  organizationId,
+  projectSchema,
+  updateProjectSchema,
+} from '#wire/management.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './endpoint.ts'
+import { countedPage, type PageRequest } from './page.ts'
+import { pageParams } from './query-params.ts'
+
+const tag = 'projects'
+const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)
+const listPaths = ['/api/projects', '/api/environments', ...organizationPaths]
+const prefixes = [...projectPrefixes, ...organizationPaths.map(path => `${path}/:projectId`)]
+
+export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...instanceRoutes(deps, {
+      method: 'GET',
+      paths: listPaths,
+      id: 'projects_list',
+      tag,
+      summary: 'List the projects that the key may see, by ascending id.',
+      scope: 'project:read',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(projectSchema) },
+      handle: async ({ request, caller, query }) => {
+        const { count, results } = await listVisibleProjects(deps, caller, query)
+        return answer(200, countedPage(request, query, count, results.map(encodeProject)))
+      },
+    }),
+    ...instanceRoutes(deps, {
+      method: 'POST',
+      paths: listPaths,
+      id: 'projects_create',
+      tag,
+      summary: 'Create a project.',
+      scope: 'project:write',
+      body: createProjectSchema,
+      success: { status: 201, schema: projectSchema },
+      handle: async ({ caller, body }) => {
+        if (caller.scopedProjectIds.length > 0) {
+          return refusal(permissionDenied('A key that is limited to some projects cannot create another.'))
+        }
+        const created = await createProject(deps, {
+          ...decodeProject(body),
+          name: body.name,
+          ...(body.api_token === undefined ? {} : { apiToken: body.api_token }),
+        })
+        return created.ok ? answer(201, encodeProject(created.value)) : refuseProject(created.error)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '',
+      prefixes,
+      id: 'projects_retrieve',
+      tag,
+      summary: 'One project.',
+      scope: 'project:read',
+      success: { status: 200, schema: projectSchema },
+      handle: async ({ project }) => answer(200, encodeProject(project)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: '',
+      prefixes,
+      id: 'projects_update',
+      tag,
+      summary: 'Change some of a project. Quotas that are not named stay as they are.',
+      scope: 'project:write',
+      body: updateProjectSchema,
+      success: { status: 200, schema: projectSchema },
+      handle: async ({ project, body }) => {
+        const updated = await updateProject(deps, project, decodeProject(body))
+        return updated.ok ? answer(200, encodeProject(updated.value)) : refuseProject(updated.error)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'DELETE',
+      path: '',
+      prefixes,
+      id: 'projects_destroy',
+      tag,
+      summary: 'Delete a project. Its id and its events are never given to another one.',
+      scope: 'project:write',
+      success: { status: 204 },
+      handle: async ({ project }) => {
+        const deleted = await deleteProject(deps, project.id)
+        return deleted.ok ? noContent : refusal(notFoundHere)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: '/reset_token',
+      id: 'projects_reset_token',
+      tag,
+      summary: 'Give the project a new project API key. The old one stops working at once.',
+      scope: 'project:write',
+      success: { status: 200, schema: projectSchema },
+      handle: async ({ project }) => {
+        const updated = await resetProjectKey(deps, project.id)
+        return updated.ok ? answer(200, encodeProject(updated.value)) : refuseProject(updated.error)
+      },
+    }),
+  ]
+}
+
+/** A page of the projects that a key may see. */
+export async function listVisibleProjects(
+  deps: Pick<ManagementDeps, 'management'>,
+  caller: PersonalKey,
+  page: PageRequest,
+) {
+  if (caller.scopedProjectIds.length === 0) return deps.management.listProjects(page)
+  const ids = [...new Set(caller.scopedProjectIds)].sort((a, b) => a - b)
+  const found = await Promise.all(ids.map(id => deps.management.findProject(id)))
+  const existing = found.filter(project => project !== null)
+  return { count: existing.length, results: existing.slice(page.offset, page.offset + page.limit) }
+}
+
+function refuseProject(kind: ProjectRefusal): Answer {
+  return refusal(kind === 'not_found' ? notFoundHere : projectErrors[kind])
+}
+
+const projectErrors: Record<Exclude<ProjectRefusal, 'not_found'>, WireError> = {
+  token_taken: wireError(400, 'unique', 'Another project has this project API key.', 'api_token'),
+  invalid_token: invalidInput(
+    'api_token',
+    'A project API key has 1 to 64 printable ASCII characters, no white space, slash, question mark, hash or per cent ' +
+      'sign, and does not start with phx_.',
+  ),
+  unknown_timezone: invalidInput('timezone', 'There is no such time zone; use an IANA name such as Europe/Berlin.'),
+  blank_name: invalidInput('name', 'This field may not be blank.'),
+}

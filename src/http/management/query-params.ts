@@ -1,0 +1,129 @@
+// Parameters of a query string, each with its schema (for OpenAPI) and the way it is read. A parameter that is empty
+// counts as absent, as browsers' forms send it; of a repeated one the last counts; unknown ones are ignored.
+
+import Type, { type TSchema } from 'typebox'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid, invalidInput, required } from './answers.ts'
+
+export interface QueryParam<T> {
+  readonly schema: TSchema
+  readonly required: boolean
+  read(text: string | undefined, name: string): Result<T, WireError>
+}
+
+export type QuerySpec = Readonly<Record<string, QueryParam<unknown>>>
+export type QueryValues<Q extends QuerySpec> = {
+  readonly [K in keyof Q]: Q[K] extends QueryParam<infer T> ? T : never
+}
+
+/** All parameters of a request, or the error of the first that cannot be read. */
+export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
+  const values: Record<string, unknown> = {}
+  for (const [name, param] of Object.entries(spec)) {
+    const sent: unknown = Object.hasOwn(query, name) ? query[name as keyof typeof query] : undefined
+    const last: unknown = Array.isArray(sent) ? sent.at(-1) : sent
+    const read = param.read(typeof last === 'string' && last !== '' ? last : undefined, name)
+    if (!read.ok) return read
+    values[name] = read.value
+  }
+  return ok(values)
+}
+
+/** A parameter that may be absent. */
+export function optional<T>(
+  schema: TSchema,
+  read: (text: string, name: string) => Result<T, WireError>,
+): QueryParam<T | undefined> {
+  return { schema, required: false, read: (text, name) => (text === undefined ? ok(undefined) : read(text, name)) }
+}
+
+export function withDefault<T>(param: QueryParam<T | undefined>, value: T): QueryParam<T> {
+  return {
+    schema: param.schema,
+    required: false,
+    read(text, name) {
+      const read = param.read(text, name)
+      return read.ok ? ok(read.value ?? value) : read
+    },
+  }
+}
+
+export function requiredParam<T>(param: QueryParam<T | undefined>): QueryParam<T> {
+  return {
+    schema: param.schema,
+    required: true,
+    read(text, name) {
+      const read = param.read(text, name)
+      if (!read.ok) return read
+      return read.value === undefined ? err(required(name)) : ok(read.value)
+    },
+  }
+}
+
+const textLengthMax = 1_000
+
+export function textParam(description: string): QueryParam<string | undefined> {
+  return optional(Type.String({ description, maxLength: textLengthMax }), (text, name) =>
+    text.length <= textLengthMax
+      ? ok(text)
+      : err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`)),
+  )
+}
+
+/** A whole number; above `clampTo` it becomes `clampTo`. */
+export function wholeNumberParam(options: {
+  description: string
+  minimum: number
+  clampTo?: number
+  maximum?: number
+}): QueryParam<number | undefined> {
+  const { description, minimum, clampTo = Number.MAX_SAFE_INTEGER, maximum } = options
+  const schema = Type.Integer({ description, minimum, ...(maximum === undefined ? {} : { maximum }) })
+  return optional(schema, (text, name) => {
+    const value = /^-?\d{1,18}$/.test(text) ? Number(text) : Number.NaN
+    if (Number.isNaN(value)) return err(invalid(name, 'A valid whole number is required.'))
+    if (value < minimum) return err(invalidInput(name, `Must be at least ${minimum}.`))
+    if (maximum !== undefined && value > maximum) return err(invalidInput(name, `Must be at most ${maximum}.`))
+    return ok(Math.min(value, clampTo))
+  })
+}
+
+export function booleanParam(description: string): QueryParam<boolean | undefined> {
+  return optional(Type.Boolean({ description }), (text, name) => {
+    const folded = text.toLowerCase()
+    if (folded === 'true' || folded === '1') return ok(true)
+    if (folded === 'false' || folded === '0') return ok(false)
+    return err(invalid(name, 'Must be true or false.'))
+  })
+}
+
+const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+export function isUuid(text: string): boolean {
+  return uuidForm.test(text)
+}
+
+/** A UUID in lower case. */
+export function uuidParam(description: string): QueryParam<string | undefined> {
+  return optional(Type.String({ format: 'uuid', description }), (text, name) =>
+    isUuid(text) ? ok(text.toLowerCase()) : err(invalid(name, 'Must be a valid UUID.')),
+  )
+}
+
+const offsetMax = 10_000_000
+
+/** `limit` and `offset` of lists; a limit above the maximum is cut to it. */
+export function pageParams(limitDefault = 100, limitMax = 1_000) {
+  return {
+    limit: withDefault(
+      wholeNumberParam({
+        description: `Results per page, ${limitDefault} unless given, at most ${limitMax}.`,
+        minimum: 1,
+        clampTo: limitMax,
+      }),
+      limitDefault,
+    ),
+    offset: withDefault(wholeNumberParam({ description: 'Results to skip.', minimum: 0, maximum: offsetMax }), 0),
+  }
+}

@@ -1,0 +1,63 @@
+// The body of a private API request: bytes → JSON → checked against the endpoint's schema, or the one error to answer.
+
+import type { TSchema } from 'typebox'
+import { Compile } from 'typebox/compile'
+import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid, invalidInput, required } from './answers.ts'
+
+/** Deeper than any flag; far below what recursive code stands. */
+const nestingMax = 100
+
+export type BodyParser = (bytes: Buffer) => Result<JsonObject, WireError>
+
+/** Compiles the schema once. An empty body is `{}`. Fields that the schema does not name are let through. */
+export function createBodyParser(schema: TSchema): BodyParser {
+  const validator = Compile(schema)
+  return bytes => {
+    const parsed = parseBody(bytes)
+    if (!parsed.ok || validator.Check(parsed.value)) return parsed
+    const problems = validator.Errors(parsed.value) as Iterable<SchemaProblem>
+    return err(describe([...problems]))
+  }
+}
+
+function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
+  const text = bytes.toString('utf8')
+  if (text.trim() === '') return ok({})
+  if (nestsDeeperThan(text, nestingMax)) return err(invalid(null, 'The request body is nested too deeply.'))
+  try {
+    const value = parseJson(text)
+    return isJsonObject(value) ? ok(value) : err(invalid(null, 'The request body must be a JSON object.'))
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return err(invalid(null, 'The request body is not valid JSON.'))
+  }
+}
+
+/** What TypeBox says of one place that does not fit. */
+interface SchemaProblem {
+  readonly keyword: string
+  readonly instancePath: string
+  readonly params: object
+  readonly message: string
+}
+
+/** One error for the first place that does not fit. A union reports each of its members: they are told together. */
+function describe(problems: readonly SchemaProblem[]): WireError {
+  const first = problems[0]!
+  const place = first.instancePath.slice(1).replaceAll('/', '.')
+  if (first.keyword === 'required') {
+    const [property] = (first.params as { requiredProperties: string[] }).requiredProperties
+    return required(place === '' ? property! : `${place}.${property}`)
+  }
+  const here = problems.filter(problem => problem.instancePath === first.instancePath)
+  const limit = here.find(problem => !['type', 'anyOf', 'const'].includes(problem.keyword))
+  if (limit !== undefined) return invalidInput(place, `This value ${limit.message}.`)
+  const allowed = here.flatMap(({ params }) => ('allowedValue' in params ? [String(params.allowedValue)] : []))
+  if (allowed.length > 0) return invalidInput(place, `Must be one of: ${allowed.join(', ')}.`)
+  const types = here.flatMap(({ params }) => ('type' in params ? [String(params.type)] : []))
+  return invalid(place, `Must be of type ${types.join(' or ')}.`)
+}

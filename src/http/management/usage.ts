@@ -1,0 +1,48 @@
+// What a project used, per UTC day.
+
+import { ok } from '#core/result.ts'
+import { usageSchema } from '#wire/management.ts'
+import { answer, invalidInput, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { readInstant } from './instants.ts'
+import { textParam } from './query-params.ts'
+
+const daysMax = 3_660
+const dayMs = 86_400_000
+
+export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/usage',
+    id: 'usage',
+    tag: 'usage',
+    summary: 'Events charged and imported, and flag requests, of each UTC day that has any.',
+    scope: 'project:read',
+    query: {
+      date_from: textParam('First day: 2026-01-31, or a span such as -30d, which it is unless given.'),
+      date_to: textParam('Last day; today unless given.'),
+    },
+    success: { status: 200, schema: usageSchema },
+    handle: async ({ project, query }) => {
+      const zone = { timezone: 'UTC', nowMs: deps.clock.nowMs() }
+      const from = readInstant(query.date_from ?? '-30d', 'date_from', zone)
+      if (!from.ok) return refusal(from.error)
+      const to = query.date_to === undefined ? ok(zone.nowMs) : readInstant(query.date_to, 'date_to', zone)
+      if (!to.ok) return refusal(to.error)
+      if (to.value - from.value > daysMax * dayMs) return refusal(invalidInput('date_from', `At most ${daysMax} days.`))
+      const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
+      const results = rows.map(row => ({
+        date: row.day,
+        events_charged: row.eventsCharged,
+        events_imported: row.eventsImported,
+        flag_requests: row.flagRequests,
+      }))
+      return answer(200, { results })
+    },
+  })
+}
+
+function utcDay(epochMs: number): string {
+  return new Date(epochMs).toISOString().slice(0, 10)
+}

@@ -1,0 +1,73 @@
+// `users/@me` and the organization: what PostHog's scripts ask first, to find out where they are.
+
+import type { Project } from '#core/project.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
+import {
+  encodeProject,
+  type OrganizationJson,
+  organizationId,
+  organizationSchema,
+  type ProjectSummaryJson,
+  type UserJson,
+  userSchema,
+} from '#wire/management.ts'
+import { answer } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { currentProject, instanceRoutes, type ManagementRoute } from './endpoint.ts'
+import { listVisibleProjects } from './projects.ts'
+
+const tag = 'users'
+/** Projects named in an organization; the whole list is `/api/projects/`. */
+const projectCountMax = 1_000
+const organizationNames = { id: organizationId, name: 'Pennon', slug: 'pennon' }
+
+export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...instanceRoutes(deps, {
+      method: 'GET',
+      paths: ['/api/users/@me'],
+      id: 'users_me',
+      tag,
+      summary: 'Who asks: the personal API key, its current project and the organization.',
+      scope: 'user:read',
+      success: { status: 200, schema: userSchema },
+      handle: async ({ caller }) => {
+        const team = await currentProject(deps.management, caller)
+        const user: UserJson = {
+          id: caller.id,
+          uuid: caller.id,
+          distinct_id: caller.id,
+          first_name: caller.label,
+          last_name: '',
+          email: '',
+          is_staff: false,
+          team: team === null ? null : summaryOf(team),
+          organization: await organizationOf(deps, caller),
+          organizations: [organizationNames],
+        }
+        return answer(200, user)
+      },
+    }),
+    ...instanceRoutes(deps, {
+      method: 'GET',
+      paths: ['/api/organizations/@current', `/api/organizations/${organizationId}`],
+      id: 'organizations_current',
+      tag: 'organizations',
+      summary: 'The one organization of this instance.',
+      scope: 'organization:read',
+      success: { status: 200, schema: organizationSchema },
+      handle: async ({ caller }) => answer(200, await organizationOf(deps, caller)),
+    }),
+  ]
+}
+
+async function organizationOf(deps: ManagementDeps, caller: PersonalKey): Promise<OrganizationJson> {
+  const { results } = await listVisibleProjects(deps, caller, { limit: projectCountMax, offset: 0 })
+  const projects = results.map(summaryOf)
+  return { ...organizationNames, projects, teams: projects }
+}
+
+function summaryOf(project: Project): ProjectSummaryJson {
+  const { id, uuid, organization, name, api_token, timezone } = encodeProject(project)
+  return { id, uuid, organization, name, api_token, timezone }
+}

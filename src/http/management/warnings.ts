@@ -1,0 +1,36 @@
+// Ingestion warnings: events that were stored although something about them deserves a look.
+
+import { instant } from '#wire/management/shapes.ts'
+import { type WarningJson, warningsSchema } from '#wire/management.ts'
+import { answer } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+
+/** As long as warnings are kept. */
+const lookBackMs = 30 * 86_400_000
+const sampleCountMax = 50
+
+export function warningsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/ingestion_warnings',
+    id: 'ingestion_warnings_list',
+    tag: 'ingestion',
+    summary: `Warnings of the last 30 days by type, with up to ${sampleCountMax} examples each.`,
+    scope: 'project:read',
+    success: { status: 200, schema: warningsSchema },
+    handle: async ({ project }) => {
+      const summaries = await deps.management.listWarnings(project.id, {
+        sinceMs: deps.clock.nowMs() - lookBackMs,
+        sampleCountMax,
+      })
+      const results: WarningJson[] = summaries.map(({ type, count, lastSeenMs, warnings }) => ({
+        type,
+        count,
+        last_seen: instant(lastSeenMs),
+        warnings: warnings.map(({ timestampMs, details }) => ({ timestamp: instant(timestampMs), details })),
+      }))
+      return answer(200, { results })
+    },
+  })
+}

@@ -1,0 +1,28 @@
+// New secrets and project API keys: a prefix and 43 characters of 62, about 256 bits.
+
+import { personalKeyPrefix } from './personal-key-check.ts'
+
+export type RandomBytes = (size: number) => Uint8Array
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const keyLength = 43
+/** Bytes from here on are thrown away, so that every character is equally likely. */
+const byteLimit = 256 - (256 % alphabet.length)
+
+export function generateProjectKey(randomBytes: RandomBytes): string {
+  return `phc_${randomText(randomBytes)}`
+}
+
+export function generatePersonalKey(randomBytes: RandomBytes): string {
+  return `${personalKeyPrefix}${randomText(randomBytes)}`
+}
+
+function randomText(randomBytes: RandomBytes): string {
+  let text = ''
+  while (text.length < keyLength) {
+    for (const byte of randomBytes(keyLength)) {
+      if (byte < byteLimit && text.length < keyLength) text += alphabet[byte % alphabet.length]
+    }
+  }
+  return text
+}

@@ -1,0 +1,109 @@
+// Projects: what a name, a time zone and a project API key must look like, defaults, and quotas changed one by one.
+
+import { noQuotas, type Project, type Quotas } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { ProjectStore } from '#ports/management-store.ts'
+import { generateProjectKey, type RandomBytes } from './generate-key.ts'
+
+export interface ManageProjectsDeps {
+  readonly management: ProjectStore
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly clock: Clock
+  readonly newUuid: () => string
+  readonly randomBytes: RandomBytes
+}
+
+export type ProjectSettings = Partial<
+  Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion'>
+> & { readonly quotas?: Partial<Quotas> }
+
+export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
+
+/** New projects read date filters in UTC, look addresses up and keep them, and match properties by version 1. */
+const projectDefaults = {
+  timezone: 'UTC',
+  anonymizeIps: false,
+  geoipEnabled: true,
+  propertyMatchingVersion: 1,
+} as const
+
+/** What capture accepts as a token, without white space: 1–64 printable ASCII characters, no personal key.
+ * Source: docs/wire/ingestion.md 2.4. */
+const tokenForm = /^(?!phx_)[!-~]{1,64}$/
+/** A slash, a question mark or a hash would end the token early in `/array/<token>/`. */
+const tokenBreakers = /[/?#%]/
+
+export async function createProject(
+  deps: ManageProjectsDeps,
+  input: ProjectSettings & { readonly name: string; readonly apiToken?: string },
+): Promise<Result<Project, ProjectRefusal>> {
+  const { apiToken = generateProjectKey(deps.randomBytes), quotas, ...settings } = input
+  if (!tokenForm.test(apiToken) || tokenBreakers.test(apiToken)) return err('invalid_token')
+  const refusal = settingsRefusal(settings)
+  if (refusal !== null) return err(refusal)
+  const written = await deps.management.createProject({
+    ...projectDefaults,
+    ...settings,
+    uuid: deps.newUuid(),
+    apiToken,
+    quotas: { ...noQuotas, ...quotas },
+    createdAtMs: deps.clock.nowMs(),
+  })
+  if (!written.ok) return written
+  await deps.definitionsReady(written.value.revision)
+  return ok(written.value.value)
+}
+
+/** Quotas that are not named stay as they are. */
+export async function updateProject(
+  deps: ManageProjectsDeps,
+  project: Project,
+  settings: ProjectSettings,
+): Promise<Result<Project, ProjectRefusal>> {
+  const refusal = settingsRefusal(settings)
+  if (refusal !== null) return err(refusal)
+  const { quotas, ...others } = settings
+  const patch = quotas === undefined ? others : { ...others, quotas: { ...project.quotas, ...quotas } }
+  return saveProject(deps, project.id, patch)
+}
+
+/** Gives the project a new project API key; the old one stops working at once. */
+export function resetProjectKey(deps: ManageProjectsDeps, projectId: number): Promise<Result<Project, ProjectRefusal>> {
+  return saveProject(deps, projectId, { apiToken: generateProjectKey(deps.randomBytes) })
+}
+
+export async function deleteProject(deps: ManageProjectsDeps, projectId: number): Promise<Result<null, 'not_found'>> {
+  const written = await deps.management.deleteProject(projectId)
+  if (!written.ok) return written
+  await deps.definitionsReady(written.value.revision)
+  return ok(null)
+}
+
+async function saveProject(
+  deps: ManageProjectsDeps,
+  projectId: number,
+  patch: Parameters<ProjectStore['updateProject']>[1],
+): Promise<Result<Project, ProjectRefusal>> {
+  const written = await deps.management.updateProject(projectId, patch)
+  if (!written.ok) return written
+  await deps.definitionsReady(written.value.revision)
+  return ok(written.value.value)
+}
+
+function settingsRefusal(settings: ProjectSettings): ProjectRefusal | null {
+  if (settings.name !== undefined && settings.name.trim() === '') return 'blank_name'
+  if (settings.timezone !== undefined && !isTimezone(settings.timezone)) return 'unknown_timezone'
+  return null
+}
+
+/** An IANA name. A bare offset (`+01:00`) is none: it knows no summer time. */
+function isTimezone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false // RangeError is how Intl says no
+  }
+}

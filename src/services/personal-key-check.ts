@@ -1,0 +1,56 @@
+// Which personal API key a secret is, with a short memory so that a busy script costs one look-up, not thousands.
+// What the key may do is decided where it is asked for (`http/management/authenticate.ts`).
+
+import { createHash } from 'node:crypto'
+import type { Clock } from '#ports/clock.ts'
+import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
+
+export interface PersonalKeyCheck {
+  /**
+   * The key that the secret stands for, or null. A key deleted by another process is believed for 10 s at most.
+   * @throws PortError when the state cannot be read.
+   */
+  find(secret: string): Promise<PersonalKey | null>
+  /** Forgets everything: called after a key was deleted here. */
+  forget(): void
+}
+
+export const personalKeyPrefix = 'phx_'
+const rememberedForMs = 10_000
+const rememberedCountMax = 1_000
+/** Longer secrets are nobody's: not worth hashing. */
+const secretLengthMax = 200
+
+/** Only SHA-256 digests are stored, looked up and remembered, so timing tells nothing about a secret. */
+export function createPersonalKeyCheck(deps: { management: PersonalKeyStore; clock: Clock }): PersonalKeyCheck {
+  const remembered = new Map<string, { key: PersonalKey; untilMs: number }>()
+  let generation = 0
+  return {
+    async find(secret) {
+      if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
+      const hash = hashPersonalKey(secret)
+      const known = remembered.get(hash)
+      if (known !== undefined && known.untilMs > deps.clock.nowMs()) return known.key
+      const askedIn = generation
+      const key = await deps.management.findPersonalKeyByHash(hash)
+      remembered.delete(hash)
+      // Deleted while we asked: answer this once, remember nothing.
+      if (key !== null && askedIn === generation) remember(hash, key)
+      return key
+    },
+    forget() {
+      generation++
+      remembered.clear()
+    },
+  }
+
+  function remember(hash: string, key: PersonalKey): void {
+    if (remembered.size >= rememberedCountMax) remembered.clear()
+    remembered.set(hash, { key, untilMs: deps.clock.nowMs() + rememberedForMs })
+  }
+}
+
+/** SHA-256, hex: the form in which keys are stored. */
+export function hashPersonalKey(secret: string): string {
+  return createHash('sha256').update(secret, 'utf8').digest('hex')
+}

@@ -1,0 +1,128 @@
+// Events as the private API shows them. An event is written out as text: its properties are spliced in exactly as they
+// are stored, which keeps the client's literals and key order and spares parsing megabytes of JSON per page.
+
+import Type, { type Static } from 'typebox'
+import { parseElementsChain } from '#core/events/elements-chain-parse.ts'
+import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
+
+const elementSchema = Type.Object({
+  order: Type.Integer(),
+  tag_name: nullable(Type.String()),
+  text: nullable(Type.String()),
+  href: nullable(Type.String()),
+  attr_id: nullable(Type.String()),
+  attr_class: nullable(Type.Array(Type.String())),
+  nth_child: nullable(Type.Integer()),
+  nth_of_type: nullable(Type.Integer()),
+  attributes: jsonObjectSchema(),
+})
+
+export const eventSchema = Type.Object({
+  id: uuidSchema,
+  uuid: uuidSchema,
+  event: Type.String(),
+  distinct_id: Type.String(),
+  timestamp: instantSchema,
+  elements: Type.Array(elementSchema),
+  elements_chain: Type.String(),
+  person_id: uuidSchema,
+  person_mode: Type.Union([Type.Literal('full'), Type.Literal('propertyless'), Type.Literal('force_upgrade')]),
+  person_created_at: nullable(instantSchema),
+  lane: Type.String(),
+  historical_migration: Type.Boolean(),
+  import_job_id: Type.Integer({ description: '0 = live, 1 = an import without a job, from 2 up an import job.' }),
+  captured_at: instantSchema,
+  created_at: instantSchema,
+  properties: jsonObjectSchema(),
+  person_properties: jsonObjectSchema('The person as it stood when the event was processed.'),
+  person: Type.Object({
+    uuid: uuidSchema,
+    created_at: nullable(instantSchema),
+    distinct_ids: Type.Array(Type.String()),
+    properties: jsonObjectSchema(),
+  }),
+})
+type EventHead = Omit<Static<typeof eventSchema>, 'properties' | 'person_properties' | 'person'>
+
+export const eventPageSchema = Type.Object({ next: nullable(Type.String()), results: Type.Array(eventSchema) })
+
+export interface EventToEncode extends Omit<StoredEvent, 'groups' | 'flags' | 'sessionId' | 'windowId'> {
+  readonly createdAtMs: number
+}
+
+/** JSON text of one event. */
+export function encodeEvent(event: EventToEncode): string {
+  const personCreatedAt = event.personCreatedAtMs === 0 ? null : instant(event.personCreatedAtMs)
+  const head: EventHead = {
+    id: event.uuid,
+    uuid: event.uuid,
+    event: event.event,
+    distinct_id: event.distinctId,
+    timestamp: instant(event.timestampMs),
+    elements: event.elementsChain === '' ? [] : encodeElements(event.elementsChain),
+    elements_chain: event.elementsChain,
+    person_id: event.personId,
+    person_mode: event.personMode,
+    person_created_at: personCreatedAt,
+    lane: event.lane,
+    historical_migration: event.historicalMigration,
+    import_job_id: event.importJobId,
+    captured_at: instant(event.capturedAtMs),
+    created_at: instant(event.createdAtMs),
+  }
+  const person = { uuid: event.personId, created_at: personCreatedAt, distinct_ids: [event.distinctId] }
+  const personProperties = event.personPropertiesJson === '' ? '{}' : event.personPropertiesJson
+  return (
+    `${open(head)},"properties":${event.propertiesJson === '' ? '{}' : event.propertiesJson}` +
+    `,"person_properties":${personProperties},"person":${open(person)},"properties":${personProperties}}}`
+  )
+}
+
+/** JSON text of an object, its closing brace left away. */
+function open(object: object): string {
+  return JSON.stringify(object).slice(0, -1)
+}
+
+function encodeElements(chain: string): Static<typeof elementSchema>[] {
+  return parseElementsChain(chain).map((element, order) => ({
+    order,
+    tag_name: element.tagName,
+    text: element.text,
+    href: element.href,
+    attr_id: element.attrId,
+    attr_class: element.classes.length === 0 ? null : [...element.classes],
+    nth_child: element.nthChild,
+    nth_of_type: element.nthOfType,
+    attributes: objectFromMap(element.attributes),
+  }))
+}
+
+export const rejectedEventSchema = Type.Object({
+  id: Type.String(),
+  reason: Type.String(),
+  field: Type.String(),
+  lane: Type.String(),
+  import_job_id: Type.Integer(),
+  uuid: Type.String(),
+  event: Type.String(),
+  distinct_id: Type.String(),
+  received_at: instantSchema,
+  body: Type.String({ description: 'The original, cut to 64 KiB.' }),
+})
+export type RejectedEventJson = Static<typeof rejectedEventSchema>
+
+export function encodeRejectedEvent(rejected: RejectedEvent): RejectedEventJson {
+  return {
+    id: rejected.rejectId,
+    reason: rejected.reason,
+    field: rejected.field,
+    lane: rejected.lane,
+    import_job_id: rejected.importJobId,
+    uuid: rejected.uuid,
+    event: rejected.event,
+    distinct_id: rejected.distinctId,
+    received_at: instant(rejected.receivedAtMs),
+    body: rejected.body,
+  }
+}

@@ -1,0 +1,115 @@
+// Projects. A PostHog "project" and its "environment" (team) are one thing here.
+
+import Type, { type Static } from 'typebox'
+import type { Project, Quotas } from '#core/project.ts'
+import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
+
+const quota = nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
+
+/** Per UTC month; null = unlimited, 0 = always over. */
+export const quotasSchema = Type.Object({
+  events: quota,
+  feature_flag_requests: quota,
+  exceptions: quota,
+  recordings: quota,
+  llm_events: quota,
+  survey_responses: quota,
+})
+
+export const projectSchema = Type.Object({
+  id: Type.Integer(),
+  uuid: uuidSchema,
+  organization: uuidSchema,
+  name: Type.String(),
+  api_token: Type.String(),
+  timezone: Type.String(),
+  anonymize_ips: Type.Boolean(),
+  geoip_enabled: Type.Boolean(),
+  property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
+  quotas: quotasSchema,
+  created_at: instantSchema,
+})
+export type ProjectJson = Static<typeof projectSchema>
+
+const projectFields = {
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  timezone: Type.String({ maxLength: 64, description: 'IANA name, UTC unless given.' }),
+  anonymize_ips: Type.Boolean(),
+  geoip_enabled: Type.Boolean(),
+  property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
+  quotas: Type.Partial(quotasSchema, { description: 'Quotas that are not named stay as they are.' }),
+}
+
+export const createProjectSchema = Type.Object({
+  ...Type.Partial(Type.Object(projectFields)).properties,
+  name: projectFields.name,
+  api_token: Type.Optional(
+    Type.String({ description: 'A project API key of your own: printable ASCII, at most 64 bytes, unique.' }),
+  ),
+})
+export type CreateProjectJson = Static<typeof createProjectSchema>
+
+export const updateProjectSchema = Type.Partial(Type.Object(projectFields))
+export type UpdateProjectJson = Static<typeof updateProjectSchema>
+
+/** The one organization of an instance: nothing is stored about it, clients only want something to point at. */
+export const organizationId = '00000000-0000-4000-8000-000000000001'
+
+export function encodeProject(project: Project): ProjectJson {
+  return {
+    id: project.id,
+    uuid: project.uuid,
+    organization: organizationId,
+    name: project.name,
+    api_token: project.apiToken,
+    timezone: project.timezone,
+    anonymize_ips: project.anonymizeIps,
+    geoip_enabled: project.geoipEnabled,
+    property_matching_version: project.propertyMatchingVersion,
+    quotas: {
+      events: project.quotas.events,
+      feature_flag_requests: project.quotas.featureFlagRequests,
+      exceptions: project.quotas.exceptions,
+      recordings: project.quotas.recordings,
+      llm_events: project.quotas.llmEvents,
+      survey_responses: project.quotas.surveyResponses,
+    },
+    created_at: instant(project.createdAtMs),
+  }
+}
+
+/** The fields of a body that are there, in the core's names. */
+export function decodeProject(body: UpdateProjectJson): ProjectChanges {
+  return {
+    ...(body.name === undefined ? {} : { name: body.name }),
+    ...(body.timezone === undefined ? {} : { timezone: body.timezone }),
+    ...(body.anonymize_ips === undefined ? {} : { anonymizeIps: body.anonymize_ips }),
+    ...(body.geoip_enabled === undefined ? {} : { geoipEnabled: body.geoip_enabled }),
+    ...(body.property_matching_version === undefined
+      ? {}
+      : { propertyMatchingVersion: body.property_matching_version }),
+    ...(body.quotas === undefined ? {} : { quotas: decodeQuotas(body.quotas) }),
+  }
+}
+
+export type ProjectChanges = Partial<
+  Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion'>
+> & { readonly quotas?: Partial<Quotas> }
+
+function decodeQuotas(quotas: NonNullable<UpdateProjectJson['quotas']>): Partial<Quotas> {
+  const decoded: Partial<Record<keyof Quotas, number | null>> = {}
+  for (const [wireName, name] of quotaNames) {
+    const value = quotas[wireName]
+    if (value !== undefined) decoded[name] = value
+  }
+  return decoded
+}
+
+const quotaNames = [
+  ['events', 'events'],
+  ['feature_flag_requests', 'featureFlagRequests'],
+  ['exceptions', 'exceptions'],
+  ['recordings', 'recordings'],
+  ['llm_events', 'llmEvents'],
+  ['survey_responses', 'surveyResponses'],
+] as const

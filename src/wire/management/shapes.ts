@@ -1,0 +1,40 @@
+// Pieces that the schemas of several resources share.
+
+import Type, { type TSchema } from 'typebox'
+import { type JsonObject, setOwn } from '#core/json.ts'
+
+/** An instant as ISO 8601 text in UTC with milliseconds. */
+export const instantSchema = Type.String({ format: 'date-time' })
+export const uuidSchema = Type.String({ format: 'uuid' })
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+/** Any JSON object, client literals kept. */
+export const jsonObjectSchema = (description?: string) =>
+  Type.Unsafe<JsonObject>({ type: 'object', ...(description === undefined ? {} : { description }) })
+
+export function instant(epochMs: number): string {
+  return new Date(epochMs).toISOString()
+}
+
+/** Text keyed by client text, safe for any key. */
+export function objectFromMap(map: ReadonlyMap<string, string>): JsonObject {
+  const object: JsonObject = {}
+  for (const [key, value] of map) setOwn(object, key, value)
+  return object
+}
+
+/** A list with a count. */
+export const countedPageSchema = <T extends TSchema>(item: T) =>
+  Type.Object({
+    count: Type.Integer(),
+    next: nullable(Type.String()),
+    previous: nullable(Type.String()),
+    results: Type.Array(item),
+  })
+
+/** A list that is not counted: persons and groups. */
+export const uncountedPageSchema = <T extends TSchema>(item: T) =>
+  Type.Object({
+    next: nullable(Type.String()),
+    previous: nullable(Type.String()),
+    results: Type.Array(item),
+  })

@@ -1,0 +1,38 @@
+// `users/@me` and the organization, as PostHog's scripts ask for them: there are no user accounts, so the "user" is the
+// personal API key, and an instance is one organization.
+
+import Type, { type Static } from 'typebox'
+import { nullable, uuidSchema } from './shapes.ts'
+
+const projectSummarySchema = Type.Object({
+  id: Type.Integer(),
+  uuid: uuidSchema,
+  organization: uuidSchema,
+  name: Type.String(),
+  api_token: Type.String(),
+  timezone: Type.String(),
+})
+export type ProjectSummaryJson = Static<typeof projectSummarySchema>
+
+export const organizationSchema = Type.Object({
+  id: uuidSchema,
+  name: Type.String(),
+  slug: Type.String(),
+  projects: Type.Array(projectSummarySchema),
+  teams: Type.Array(projectSummarySchema),
+})
+export type OrganizationJson = Static<typeof organizationSchema>
+
+export const userSchema = Type.Object({
+  id: Type.String(),
+  uuid: uuidSchema,
+  distinct_id: Type.String(),
+  first_name: Type.String({ description: 'Label of the personal API key.' }),
+  last_name: Type.String(),
+  email: Type.String(),
+  is_staff: Type.Boolean(),
+  team: nullable(projectSummarySchema),
+  organization: organizationSchema,
+  organizations: Type.Array(Type.Object({ id: uuidSchema, name: Type.String(), slug: Type.String() })),
+})
+export type UserJson = Static<typeof userSchema>
