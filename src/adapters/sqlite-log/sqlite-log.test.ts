@@ -1,0 +1,370 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import Database from 'better-sqlite3'
+import { PortError } from '#ports/port-error.ts'
+import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
+import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { LaneWriter } from './lane-writer.ts'
+import type { LogThreadOptions } from './log-writer-thread.ts'
+import { createSegment, listSegments } from './segment-file.ts'
+import { openSqliteLogReader } from './sqlite-log-reader.ts'
+import {
+  openSqliteLogWriter,
+  type SqliteLogWriter,
+  type SqliteLogWriterOptions,
+  type Synced,
+} from './sqlite-log-writer.ts'
+
+describe('sqlite-log writer', () => {
+  it('resolves an append only after the commit that holds it was synced', async t => {
+    const synced: Synced[] = []
+    const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
+    for (let n = 0; n < 5; n++) {
+      const startedAtNs = process.hrtime.bigint()
+      await writer.append('main', encodedEvents([aCapturedEvent(n)]))
+      const resolvedAtNs = process.hrtime.bigint()
+      const [commit, ...more] = synced.splice(0)
+      assert.deepEqual([commit?.lane, commit?.unitCount, commit?.recordCount, more.length], ['main', 1, 1, 0])
+      assert.ok(commit!.syncedAtNs > startedAtNs && commit!.syncedAtNs < resolvedAtNs)
+      assert.equal(frameCount(folder), n + 1, 'another connection sees the commit')
+    }
+  })
+
+  it('answers nothing while the commit cannot happen', async t => {
+    const { folder, writer } = await openedWriter(t)
+    const holder = holdLane(t, folder)
+    let resolved = false
+    const append = writer.append('main', encodedEvents([aCapturedEvent(1)])).then(() => {
+      resolved = true
+    })
+    await eventually(() => writer.waitingRecords('main') === 1)
+    await new Promise(resolve => setTimeout(resolve, 100))
+    assert.equal(resolved, false)
+    holder.release()
+    await append
+    assert.equal(frameCount(folder), 1)
+  })
+
+  it('commits together what arrives while a commit runs', async t => {
+    const synced: Synced[] = []
+    const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
+    const holder = holdLane(t, folder)
+    const first = writer.append('main', encodedEvents([aCapturedEvent(0)]))
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    const others = Array.from({ length: 50 }, (_, n) => writer.append('main', encodedEvents([aCapturedEvent(n + 1)])))
+    holder.release()
+    await Promise.all([first, ...others])
+    assert.deepEqual(
+      synced.map(commit => commit.unitCount),
+      [1, 50],
+    )
+    assert.equal(frameCount(folder), 2)
+  })
+
+  it('refuses what does not fit into its queue, and only that', async t => {
+    const { folder, writer } = await openedWriter(t, { queueBytesMax: 2_000 })
+    const holder = holdLane(t, folder)
+    const results = Array.from({ length: 20 }, (_, n) => writer.append('main', encodedEvents([aCapturedEvent(n)])))
+    holder.release()
+    const settled = await Promise.allSettled(results)
+    const refused = settled.filter(result => result.status === 'rejected')
+    assert.ok(refused.length > 5 && refused.length < 20)
+    for (const { reason } of refused) assert.equal((reason as PortError).code, 'unavailable')
+    assert.equal(writer.waitingRecords('main'), 0)
+    const reader = openedReader(t, folder)
+    const accepted = settled.flatMap((result, n) => (result.status === 'fulfilled' ? [`person-${n}`] : []))
+    assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), accepted)
+  })
+
+  it('says timeout for what it sent and unavailable for what it did not when the disk stands still', async t => {
+    const { folder, writer } = await openedWriter(t, { commitTimeoutMs: 150, busyTimeoutMs: 20_000 })
+    const holder = holdLane(t, folder)
+    const sent = writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    const queued = writer.append('main', encodedEvents([aCapturedEvent(2)]))
+    const outcomes = await Promise.allSettled([sent, queued])
+    assert.deepEqual(
+      outcomes.map(outcome => outcome.status === 'rejected' && (outcome.reason as PortError).code),
+      ['timeout', 'unavailable'],
+    )
+    await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
+    assert.equal(writer.condition(), 'unavailable')
+    holder.release()
+    await eventually(() => writer.condition() === 'ok')
+    await writer.append('main', encodedEvents([aCapturedEvent(4)]))
+    const reader = openedReader(t, folder)
+    assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), ['person-1', 'person-4'])
+  })
+
+  it('says unavailable, and has stored nothing, when other processes keep the file for too long', async t => {
+    const { folder, writer } = await openedWriter(t, { busyTimeoutMs: 50 })
+    const holder = holdLane(t, folder)
+    await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(1)])), { code: 'unavailable' })
+    holder.release()
+    await writer.append('main', encodedEvents([aCapturedEvent(2)]))
+    assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-2'])
+  })
+
+  it('starts its thread again when it dies, and says timeout for what was with it', async t => {
+    const folder = tempDir(t)
+    const threads: Worker[] = []
+    const troubles: string[] = []
+    const lane = new LaneWriter({
+      lane: 'main',
+      startThread: () => {
+        threads.push(startThread({ folder, busyTimeoutMs: 300 }))
+        return threads.at(-1)!
+      },
+      nowMs: Date.now,
+      queueBytesMax: 1_000_000,
+      commitTimeoutMs: 10_000,
+      onTrouble: ({ what }) => troubles.push(what),
+    })
+    t.after(() => lane.close())
+    await lane.ready
+    await lane.append(encodedEvents([aCapturedEvent(1)]))
+    const holder = holdLane(t, folder)
+    const pending = lane.append(encodedEvents([aCapturedEvent(2)]))
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    const queued = lane.append(encodedEvents([aCapturedEvent(3)]))
+    void threads[0]!.terminate()
+    const outcomes = await Promise.allSettled([pending, queued])
+    holder.release()
+    assert.deepEqual(
+      outcomes.map(outcome => outcome.status === 'rejected' && (outcome.reason as PortError).code),
+      ['timeout', 'unavailable'],
+    )
+    await assert.rejects(lane.append(encodedEvents([aCapturedEvent(4)])), { code: 'unavailable' })
+    await eventually(() => lane.condition === 'ok')
+    await lane.append(encodedEvents([aCapturedEvent(5)]))
+    assert.equal(threads.length, 2)
+    assert.deepEqual(troubles, ['the log writer ended and starts again'])
+    assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-1', 'person-5'])
+  })
+
+  it('is full while too little is free on the disk, says so by itself, and cannot be opened on a bad folder', async t => {
+    const { writer } = await openedWriter(t, { minFreeBytes: Number.MAX_SAFE_INTEGER })
+    await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
+    assert.equal(writer.condition(), 'full')
+
+    const file = join(tempDir(t), 'file')
+    writeFileSync(file, '')
+    await assert.rejects(openSqliteLogWriter({ folder: file, nowMs: Date.now, logBytesMax: 1e9 }), PortError)
+    const folder = tempDir(t)
+    writeFileSync(join(folder, 'main'), '')
+    await assert.rejects(openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9 }), { code: 'unavailable' })
+  })
+
+  it('names the newest segment when it cannot be opened', async t => {
+    const folder = tempDir(t)
+    const { path } = (await filledLane(t, folder)).at(-1)!
+    writeFileSync(path, 'not a database at all, and long enough to be looked at as one'.repeat(200))
+    await assert.rejects(openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9 }), error => {
+      assert.ok(error instanceof PortError && error.code === 'unavailable')
+      assert.ok(error.message.includes(path))
+      return true
+    })
+  })
+
+  it('makes the next segment when the process died between closing one for good and making it', async t => {
+    const folder = tempDir(t)
+    await filledLane(t, folder)
+    const newest = listSegments(join(folder, 'main')).at(-1)!
+    const end = (await openedReader(t, folder).status('main', 0)).endOffset
+    const db = new Database(newest.path)
+    db.prepare('UPDATE segment SET next_offset = ?').run(end)
+    db.close()
+    const { writer } = await openedWriter(t, {}, folder)
+    await writer.append('main', encodedEvents([aCapturedEvent(999)]))
+    assert.equal(listSegments(join(folder, 'main')).at(-1)!.firstOffset, end)
+    const stored = distinctIds(await readAll(openedReader(t, folder), 'main', 100))
+    assert.deepEqual([stored.length, stored.at(-1)], [end + 1, 'person-999'])
+  })
+
+  it('removes what a process left that died while making a segment', async t => {
+    const folder = tempDir(t)
+    await filledLane(t, folder)
+    const [old, young] = ['old', 'young'].map(name => join(folder, 'main', `0000000000009999.db.${name}.draft`))
+    for (const path of [old!, young!]) writeFileSync(path, '')
+    utimesSync(old!, 1_000, 1_000)
+    await openedWriter(t, {}, folder)
+    assert.deepEqual([existsSync(old!), existsSync(young!)], [false, true])
+  })
+
+  it('leaves no side files behind when everything is closed', async t => {
+    const folder = tempDir(t)
+    await filledLane(t, folder)
+    assert.deepEqual(
+      readdirSync(join(folder, 'main')).filter(name => !name.endsWith('.db')),
+      [],
+    )
+  })
+
+  it('gives a new segment to the first of two that make it', t => {
+    const folder = tempDir(t)
+    const one = createSegment(folder, 40)
+    const db = new Database(one.path)
+    db.prepare('UPDATE segment SET next_offset = 41').run()
+    db.close()
+    createSegment(folder, 40)
+    const again = new Database(one.path)
+    t.after(() => again.close())
+    assert.equal(again.prepare('SELECT next_offset FROM segment').pluck().get(), 41)
+    assert.deepEqual(
+      listSegments(folder).map(segment => segment.firstOffset),
+      [40],
+    )
+  })
+})
+
+describe('sqlite-log reader', () => {
+  it('reports a damaged record in the middle and reads the rest', async t => {
+    const { folder, writer } = await openedWriter(t)
+    await writer.append('main', encodedEvents([1, 2, 3, 4].map(n => aCapturedEvent(n))))
+    await writer.append('main', encodedEvents([aCapturedEvent(5)]))
+    changeFrame(folder, 0, body => {
+      body[body.indexOf('person-2')]! ^= 1
+    })
+    const { records, nextOffset } = await openedReader(t, folder).read('main', 0, { recordCountMax: 9, bytesMax: 1e6 })
+    assert.deepEqual(distinctIds(records), ['person-1', 'damaged', 'person-3', 'person-4', 'person-5'])
+    assert.equal(nextOffset, 5)
+    const damaged = records[1]!
+    assert.ok(damaged.kind === 'damaged' && Buffer.from(damaged.body).includes('phc_test_token'))
+  })
+
+  it('accounts for every record behind a damaged length, so that offsets stay what they were', async t => {
+    const { folder, writer } = await openedWriter(t)
+    await writer.append('main', encodedEvents([1, 2, 3].map(n => aCapturedEvent(n))))
+    await writer.append('main', encodedEvents([aCapturedEvent(4)]))
+    changeFrame(folder, 0, body => {
+      body[3] = 0xff
+    })
+    const chunk = await openedReader(t, folder).read('main', 0, { recordCountMax: 9, bytesMax: 1e6 })
+    assert.deepEqual(distinctIds(chunk.records), ['damaged', 'damaged', 'damaged', 'person-4'])
+    assert.equal(chunk.nextOffset, 4)
+  })
+
+  it('names a segment that is no longer readable, after handing out what lies before it', async t => {
+    const folder = tempDir(t)
+    const segments = await filledLane(t, folder)
+    const broken = segments[1]!
+    writeFileSync(broken.path, Buffer.alloc(40_000, 7))
+    const reader = openedReader(t, folder)
+    const before = await reader.read('main', 0, { recordCountMax: 10_000, bytesMax: 1e9 })
+    assert.equal(before.nextOffset, broken.firstOffset)
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await assert.rejects(reader.read('main', before.nextOffset, { recordCountMax: 9, bytesMax: 1e6 }), error => {
+        assert.ok(error instanceof PortError && error.code === 'corrupt' && !error.retryable)
+        assert.ok(error.message.includes(broken.path))
+        return true
+      })
+    }
+    const behind = await readAll(reader, 'main', 100, segments[2]!.firstOffset)
+    assert.equal(distinctIds(behind)[0], `person-${segments[2]!.firstOffset}`)
+  })
+
+  it('frees the space of an unreadable segment once it is behind the position', async t => {
+    const folder = tempDir(t)
+    const segments = await filledLane(t, folder)
+    writeFileSync(segments[0]!.path, Buffer.alloc(40_000, 7))
+    utimesSync(segments[0]!.path, 1_000, 1_000)
+    const reader = openedReader(t, folder)
+    const behind = segments[1]!.firstOffset
+    assert.deepEqual(await reader.deleteBehind('main', behind, 2_000_000), { deletedSegmentCount: 1 })
+    assert.equal(existsSync(segments[0]!.path), false)
+  })
+
+  it('takes a segment of another version for unreadable', async t => {
+    const folder = tempDir(t)
+    const [first] = await filledLane(t, folder)
+    const db = new Database(first!.path)
+    db.pragma('user_version = 2')
+    db.close()
+    const reader = openedReader(t, folder)
+    await assert.rejects(reader.read('main', 0, { recordCountMax: 9, bytesMax: 1e6 }), { code: 'corrupt' })
+  })
+
+  it('goes on when another reader deleted the segments that it knew', async t => {
+    const folder = tempDir(t)
+    const segments = await filledLane(t, folder)
+    const reader = openedReader(t, folder)
+    await reader.read('main', 0, { recordCountMax: 1, bytesMax: 1 })
+    const kept = segments.at(-1)!.firstOffset
+    await openedReader(t, folder).deleteBehind('main', kept, Number.MAX_SAFE_INTEGER)
+    const chunk = await reader.read('main', segments[1]!.firstOffset, { recordCountMax: 1, bytesMax: 1 })
+    assert.equal(chunk.firstOffset, kept)
+  })
+})
+
+async function openedWriter(
+  t: TestContext,
+  options: Partial<SqliteLogWriterOptions> = {},
+  folder = tempDir(t),
+): Promise<{ folder: string; writer: SqliteLogWriter }> {
+  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9, lanes: ['main'], ...options })
+  t.after(() => writer.close())
+  return { folder, writer }
+}
+
+function openedReader(t: TestContext, folder: string) {
+  const reader = openSqliteLogReader({ folder })
+  t.after(() => reader.close())
+  return reader
+}
+
+function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>): Worker {
+  const workerData: LogThreadOptions = {
+    lane: 'main',
+    segmentBytesMax: 1e9,
+    logBytesMax: 1e9,
+    minFreeBytes: 0,
+    ...options,
+  }
+  return new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData })
+}
+
+/** Several small segments of closed files; event n lies at offset n. */
+async function filledLane(t: TestContext, folder: string) {
+  const { writer } = await openedWriter(t, { segmentBytesMax: 50_000 }, folder)
+  for (let n = 0; n < 60; n++) {
+    const propertiesJson = JSON.stringify({ pad: 'x'.repeat(3_000) })
+    await writer.append('main', encodedEvents([aCapturedEvent(n, { propertiesJson })]))
+  }
+  await writer.close()
+  const segments = listSegments(join(folder, 'main'))
+  assert.ok(segments.length >= 4)
+  return segments
+}
+
+/** Stands in for another process in the middle of a commit. */
+function holdLane(t: TestContext, folder: string): { release: () => void } {
+  const db = new Database(listSegments(join(folder, 'main')).at(-1)!.path)
+  db.exec('BEGIN IMMEDIATE')
+  const release = () => {
+    if (db.open) db.exec('ROLLBACK').close()
+  }
+  t.after(release)
+  return { release }
+}
+
+function frameCount(folder: string): unknown {
+  const db = new Database(listSegments(join(folder, 'main')).at(-1)!.path)
+  try {
+    return db.prepare('SELECT count(*) FROM frames').pluck().get()
+  } finally {
+    db.close()
+  }
+}
+
+function changeFrame(folder: string, firstOffset: number, change: (body: Buffer) => void): void {
+  const db = new Database(listSegments(join(folder, 'main')).at(-1)!.path)
+  const body = db.prepare('SELECT body FROM frames WHERE first_offset = ?').pluck().get(firstOffset) as Buffer
+  change(body)
+  db.prepare('UPDATE frames SET body = ? WHERE first_offset = ?').run(body, firstOffset)
+  db.close()
+}

@@ -1,0 +1,93 @@
+// The log under what processes do to each other: several append to one lane, and one is killed.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { describe, it } from 'node:test'
+import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
+import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import { distinctIds, readAll } from '../ports/event-log.contract.ts'
+import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { eventually } from '../support/eventually.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+describe('a lane that several processes append to', () => {
+  it('keeps every event of all of them once, each in order, over several segments', async t => {
+    const folder = tempDir(t)
+    const share = 400
+    const appenders = [0, 10_000, 20_000].map(first =>
+      startAppender(folder, { first, count: share, callers: 1, segmentBytesMax: 65_536 }),
+    )
+    const reader = openSqliteLogReader({ folder })
+    t.after(() => reader.close())
+    // Reading goes on all the while, as a worker does.
+    let seen: string[] = []
+    const running = new Set(appenders)
+    for (const appender of appenders) void appender.ended.then(() => running.delete(appender))
+    while (running.size > 0) {
+      seen = seen.concat(distinctIds(await readAll(reader, 'main', 100, seen.length)))
+      await new Promise(resolve => setTimeout(resolve, 5))
+    }
+    seen = seen.concat(distinctIds(await readAll(reader, 'main', 100, seen.length)))
+    for (const appender of appenders) assert.equal(appender.acknowledged.length, share, appender.complaints())
+    for (const first of [0, 10_000, 20_000]) {
+      assert.deepEqual(
+        seen.map(id => Number(id.slice('person-'.length))).filter(n => n >= first && n < first + share),
+        Array.from({ length: share }, (_, n) => first + n),
+      )
+    }
+    assert.equal(seen.length, 3 * share)
+    assert.ok(readdirSync(join(folder, 'main')).filter(name => name.endsWith('.db')).length > 3)
+  })
+
+  it('has every acknowledged event after kill -9 of the process that took it', async t => {
+    const folder = tempDir(t)
+    let first = 0
+    const acknowledged: number[] = []
+    for (let round = 0; round < 3; round++) {
+      const appender = startAppender(folder, { first, count: 1e9, callers: 16, segmentBytesMax: 200_000 })
+      await eventually(() => appender.acknowledged.length > 150 * (round + 1), { what: 'appending' })
+      appender.child.kill('SIGKILL')
+      await appender.ended
+      acknowledged.push(...appender.acknowledged)
+      first += 1_000_000
+    }
+    const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40, lanes: ['main'] })
+    await writer.append('main', encodedEvents([aCapturedEvent(7_000_000)]))
+    await writer.close()
+    const reader = openSqliteLogReader({ folder })
+    t.after(() => reader.close())
+    const stored = distinctIds(await readAll(reader, 'main', 500))
+    assert.equal(new Set(stored).size, stored.length, 'nothing twice')
+    const missing = acknowledged.filter(n => !stored.includes(`person-${n}`))
+    assert.deepEqual(missing, [])
+    assert.equal(stored.at(-1), 'person-7000000')
+  })
+})
+
+interface Appender {
+  readonly child: ChildProcess
+  readonly acknowledged: number[]
+  readonly ended: Promise<void>
+  readonly complaints: () => string
+}
+
+function startAppender(
+  folder: string,
+  options: { first: number; count: number; callers: number; segmentBytesMax: number },
+): Appender {
+  const script = new URL('../support/append-to-log.ts', import.meta.url).pathname
+  const { first, count, callers, segmentBytesMax } = options
+  const args = [script, folder, ...[first, count, callers, segmentBytesMax].map(String)]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const acknowledged: number[] = []
+  let complaints = ''
+  child.stderr.on('data', data => {
+    complaints += data
+  })
+  createInterface({ input: child.stdout }).on('line', line => acknowledged.push(Number(line)))
+  const ended = new Promise<void>(resolve => child.once('close', () => resolve()))
+  return { child, acknowledged, ended, complaints: () => complaints }
+}
