@@ -9,7 +9,7 @@ export type RandomUint32 = () => number
  * Source: docs/wire/ingestion.md 2.6.
  */
 export function newEventUuid(timestampMs: number, random: RandomUint32): string {
-  const ms = timestampMs < 0 ? 0 : timestampMs
+  const ms = Math.max(timestampMs, 0)
   const time = `${hex8(Math.floor(ms / 0x1_0000))}-${hex4(ms % 0x1_0000)}`
   const bits = random()
   const versioned = hex4(0x7000 | (bits & 0xfff))

@@ -74,6 +74,7 @@ async function handleCapture(
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
   if (!query.ok) return refuse(reply, query.error)
+  const { beacon } = query.value
   const { headers } = request
   const input: CaptureInput = {
     body: request.body as Buffer,
@@ -125,15 +126,17 @@ async function handleCapture(
   function answer(outcome: CaptureOutcome): void {
     switch (outcome.kind) {
       case 'accepted':
-        if (query.ok && query.value.beacon) reply.code(204).send()
+        if (beacon) reply.code(204).send()
         else sendJson(reply, 200, accepted)
-        return
+        break
       case 'refused':
-        return refuse(reply, eventRefused(outcome.refusal))
+        refuse(reply, eventRefused(outcome.refusal))
+        break
       case 'unknown_project':
-        return refuse(reply, captureErrors.unknownApiKey)
+        refuse(reply, captureErrors.unknownApiKey)
+        break
       case 'unavailable':
-        return refuseForNow()
+        refuseForNow()
     }
   }
 

@@ -1,0 +1,107 @@
+import { randomFillSync } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
+import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
+import { type CapturedEvent, type CapturedReject, logLanes } from '#core/events/captured-event.ts'
+import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
+import { noQuotas, type Project } from '#core/project.ts'
+import { captureRoutes } from '#http/handlers/capture.ts'
+import { createHttpServer } from '#http/server.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { createCaptureService } from '#services/capture.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import type { PreparedCapture } from '#wire/decode-capture.ts'
+import { type DecodeJob, decodeThreadEntry } from '#wire/decode-thread.ts'
+import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
+import { fixedClock } from './fixed-clock.ts'
+
+export const testToken = 'phc_test0000000000000000000000000000000000001'
+
+export const testProject: Project = {
+  id: 1,
+  uuid: '0197c5a0-0000-7000-8000-0000000000ff',
+  name: 'Test',
+  apiToken: testToken,
+  timezone: 'UTC',
+  anonymizeIps: false,
+  geoipEnabled: true,
+  propertyMatchingVersion: 2,
+  quotas: noQuotas,
+  createdAtMs: 0,
+}
+
+export interface CaptureServerOptions {
+  readonly now?: string
+  readonly unknownKeys?: 'reject' | 'accept'
+  /** Stands before the memory log, to make it fail. */
+  readonly wrapLog?: (log: EventLogWriter) => EventLogWriter
+  readonly threadEntry?: URL
+}
+
+export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
+
+/** The capture endpoints over a real server and a memory log, with one project and a clock that stands still. */
+export async function startCaptureServer(t: Pick<TestContext, 'after'>, options: CaptureServerOptions = {}) {
+  const clock = fixedClock(options.now ?? '2025-07-01T11:00:00Z')
+  const log = createMemoryEventLog({ nowMs: clock.nowMs })
+  const metrics = createMetrics()
+  const logger = silentLogger()
+  const decodeThreads = createDecodeThreads<DecodeJob, PreparedCapture>({
+    ...decodeThreadDefaults,
+    entry: options.threadEntry ?? decodeThreadEntry,
+    logger,
+    onRestart: () => metrics.childRestarts.inc({ process: 'decode-thread' }),
+  })
+  const trustedProxies = parseTrustedProxies('loopback,private')
+  if (!trustedProxies.ok) throw new Error(trustedProxies.error)
+  const service = createCaptureService({
+    findProject: token => (token === testToken ? testProject : null),
+    unknownKeys: options.unknownKeys ?? 'reject',
+    eventLog: options.wrapLog?.(log) ?? log,
+    clock,
+    metrics,
+    logger,
+  })
+  const server = createHttpServer({
+    routes: captureRoutes({
+      service,
+      decodeThreads,
+      trustedProxies: trustedProxies.value,
+      clock,
+      random: pooledRandomUint32(randomFillSync),
+    }),
+    logger,
+    metrics,
+    authorize: async () => false,
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = server.server.address() as AddressInfo
+  t.after(async () => {
+    await server.close()
+    await decodeThreads.close()
+  })
+  return {
+    url: `http://127.0.0.1:${port}`,
+    clock,
+    metrics,
+    /** Events and rejects of both logs, in order. */
+    async records(): Promise<{ events: CapturedEvent[]; rejects: CapturedReject[] }> {
+      const events: CapturedEvent[] = []
+      const rejects: CapturedReject[] = []
+      for (const lane of logLanes) {
+        const chunk = await log.read(lane, 0, { recordCountMax: 1e9, bytesMax: 1e9 })
+        for (const record of chunk.records) {
+          if (record.kind === 'event') events.push(record.event)
+          if (record.kind === 'reject') rejects.push(record.reject)
+        }
+      }
+      return { events, rejects }
+    },
+    post(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
+      const type = { 'content-type': 'application/json' }
+      return fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers: { ...type, ...headers } })
+    },
+  }
+}
