@@ -23,7 +23,12 @@ export interface EventStore {
    * @throws PortError `unavailable` or `timeout`: some, all or none of the rows may be stored; repeat the call.
    */
   insert(rows: EventRows): Promise<{ refused: readonly RefusedRow[] }>
-  /** @throws PortError `unavailable` when the store cannot be reached, `timeout` after the query limit, `full` when the project's queue is. */
+  /**
+   * One page in the order of (time, uuid, `tieBreak`), which neither skips nor repeats an event while others arrive.
+   * An aborted `signal` ends the query on the server and rejects with its reason.
+   * @throws PortError `unavailable` when the store cannot be reached, `timeout` after the query limit, `full` when the
+   *   project's queue is or the answer would pass the limits of memory and size.
+   */
   listEvents(
     query: EventQuery,
     signal?: AbortSignal,
@@ -34,7 +39,7 @@ export interface EventStore {
   listRejected(query: RejectedQuery, signal?: AbortSignal): Promise<readonly RejectedEvent[]>
   /** Moves a job's pending rows to the visible table; repeatable after a crash. */
   publishJob(importJobId: number): Promise<void>
-  /** Drops a job's rows, pending and published. */
+  /** Drops a job's rows, pending and published. For jobs with an id of their own, from 2 up; so is `publishJob`. */
   discardJob(importJobId: number): Promise<void>
   ping(): Promise<void>
   close(): Promise<void>
@@ -46,9 +51,12 @@ export interface RefusedRow {
   readonly message: string
 }
 
+/** The place of one event in the order of a list. Made by `listEvents`, given back unchanged. */
 export interface EventCursor {
   readonly timestampMs: number
   readonly uuid: string
+  /** Decimal digits that tell apart events of the same time and uuid: name or distinct id differ. */
+  readonly tieBreak: string
 }
 
 /** Person ids in filters and results are those of today: overrides applied. */

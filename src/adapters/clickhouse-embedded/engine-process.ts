@@ -40,7 +40,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
     stdin: false,
   })
   thread.once('message', (why: string) => failed(why === '' ? 'no reason given' : why))
-  thread.once('error', error => failed(error.message))
+  thread.once('error', (error: unknown) => failed(error instanceof Error ? error.message : String(error)))
   tellWhenReady(options.httpPort)
 }
 

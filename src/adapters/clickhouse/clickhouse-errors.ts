@@ -57,7 +57,8 @@ export function storeError(error: unknown, during: 'read' | 'write'): unknown {
     const code = portCodes[error.code] ?? (during === 'read' && error.code === '241' ? 'full' : 'unavailable')
     return new PortError('event-store', code, error)
   }
-  if (error instanceof Error && error.message.startsWith('Timeout')) return new PortError('event-store', 'timeout', error)
+  if (error instanceof Error && error.message.startsWith('Timeout'))
+    return new PortError('event-store', 'timeout', error)
   return isConnectionError(error) ? new PortError('event-store', 'unavailable', error) : error
 }
 

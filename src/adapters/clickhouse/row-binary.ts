@@ -15,6 +15,10 @@ export class RowBinaryWriter {
     return this.end
   }
 
+  get capacity(): number {
+    return this.bytes.length
+  }
+
   /** What was written since the start or the last `clear`. Valid until the next write. */
   written(): Buffer {
     return this.bytes.subarray(0, this.end)

@@ -2,7 +2,6 @@
 // statement that does nothing when it was done (`IF NOT EXISTS`).
 // Source: docs/wire/ingestion.md 8.1, 10.
 
-/** What the tables depend on besides the version of the code. */
 export interface SchemaOptions {
   readonly rejectRetentionDays: number
 }
@@ -46,19 +45,18 @@ const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
 
 /** Statements in the order in which they have to run. New ones go to the end; released ones are never changed. */
-export function schemaStatements({ rejectRetentionDays }: SchemaOptions): string[] {
-  const events = (name: string) =>
-    `CREATE TABLE IF NOT EXISTS ${name} (${eventColumns}) ${eventEngine}`
+export function schemaStatements(database: string, { rejectRetentionDays }: SchemaOptions): string[] {
+  const events = (name: string) => `CREATE TABLE IF NOT EXISTS ${database}.${name} (${eventColumns}) ${eventEngine}`
   return [
     events('events'),
     events('events_pending'),
-    `CREATE TABLE IF NOT EXISTS person_distinct_id_overrides (
+    `CREATE TABLE IF NOT EXISTS ${database}.person_distinct_id_overrides (
       project_id UInt32,
       distinct_id String,
       person_id UUID,
       version UInt64
     ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, distinct_id)`,
-    `CREATE TABLE IF NOT EXISTS rejected_events (
+    `CREATE TABLE IF NOT EXISTS ${database}.rejected_events (
       reject_id String,
       project_id UInt32,
       received_at DateTime64(3, 'UTC'),
@@ -74,5 +72,7 @@ export function schemaStatements({ rejectRetentionDays }: SchemaOptions): string
       PARTITION BY toYYYYMM(received_at)
       ORDER BY (project_id, received_at, reject_id)
       TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
+    // Says nothing new after the first start, unless the setting has changed.
+    `ALTER TABLE ${database}.rejected_events MODIFY TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
   ]
 }

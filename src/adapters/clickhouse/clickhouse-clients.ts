@@ -1,0 +1,148 @@
+// The two connections of the event store: one user inserts and migrates, one reads under limits. Follows the engine
+// when it comes back on another port or with other passwords, and turns failures into PortErrors.
+
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { PortError } from '#ports/port-error.ts'
+import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
+
+/** Where to connect; the embedded engine's endpoint file has this shape. */
+export interface ClickHouseEndpoint {
+  readonly url: string
+  readonly database: string
+  readonly writer: { readonly username: string; readonly password: string }
+  readonly reader: { readonly username: string; readonly password: string }
+}
+
+export type ClickHouseClient = ReturnType<typeof createClient>
+
+export interface ClickHouseClients {
+  write<T>(call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
+  /** `signal` only names the reason of a rejection; hand it to the client's call as well. */
+  read<T>(call: (client: ClickHouseClient, database: string) => Promise<T>, signal?: AbortSignal): Promise<T>
+  close(): Promise<void>
+}
+
+export interface ClickHouseClientsOptions {
+  /** Asked at first use and after each failure to connect; null: not known yet. */
+  readonly endpoint: () => ClickHouseEndpoint | null
+  readonly queryTimeoutSeconds: number
+}
+
+/** Longest silence of the server while it writes: an insert of 10 MB takes under a second, moving a partition too. */
+const writeTimeoutMs = 60_000
+
+/**
+ * Every call is tried a second time when the first could not connect and the endpoint has changed meanwhile. Calls have
+ * to be repeatable.
+ */
+export function createClickHouseClients(options: ClickHouseClientsOptions): ClickHouseClients {
+  let current: Connected | null = null
+
+  /** The clients for the endpoint as it is now; null when it is still the one that failed. */
+  const connect = (failed: Connected | null): Connected | null => {
+    if (current !== null && current !== failed) return current
+    const endpoint = options.endpoint()
+    if (endpoint === null) return null
+    const key = JSON.stringify(endpoint)
+    if (key === failed?.key) return null
+    const closing = current
+    current = { key, database: endpoint.database, ...openClients(endpoint, options.queryTimeoutSeconds) }
+    if (closing !== null) void closeClients(closing)
+    return current
+  }
+
+  const call = async <T>(
+    which: 'write' | 'read',
+    run: (client: ClickHouseClient, database: string) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> => {
+    const first = connect(null)
+    if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine has no endpoint yet'))
+    try {
+      return await run(first[which], first.database)
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason
+      const second = isEndpointFailure(error) ? connect(first) : null
+      if (second === null) throw storeError(error, which)
+      try {
+        return await run(second[which], second.database)
+      } catch (again) {
+        throw signal?.aborted ? signal.reason : storeError(again, which)
+      }
+    }
+  }
+
+  return {
+    write: run => call('write', run),
+    read: (run, signal) => call('read', run, signal),
+    close: async () => {
+      const closing = current
+      current = null
+      if (closing !== null) await closeClients(closing)
+    },
+  }
+}
+
+interface Connected {
+  readonly key: string
+  readonly database: string
+  readonly write: ClickHouseClient
+  readonly read: ClickHouseClient
+}
+
+function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) {
+  const shared = {
+    url: endpoint.url,
+    log: { level: ClickHouseLogLevel.OFF }, // it would print failed queries with their parameters
+    compression: { request: false, response: false }, // costs more than loopback; a read-only user may not ask for it
+  }
+  return {
+    write: createClient({ ...shared, ...endpoint.writer, request_timeout: writeTimeoutMs, max_open_connections: 8 }),
+    read: createClient({
+      ...shared,
+      ...endpoint.reader,
+      database: endpoint.database,
+      request_timeout: queryTimeoutSeconds * 1000 + 2000, // the server's own limit comes first
+      max_open_connections: 32,
+      clickhouse_settings: readSettings(queryTimeoutSeconds),
+    }),
+  }
+}
+
+/**
+ * What a read needs to be right, whatever the server's defaults: one event in two partitions counts once (`FINAL`
+ * merges across partitions, filters and partition pruning come after it), and a cancelled request ends its query,
+ * which takes both of the last two. The embedded engine's read-only user has the same values in its profile.
+ * Source: docs/decisions; measured: with do_not_merge_across_partitions_select_final=1 an event counts twice.
+ */
+function readSettings(queryTimeoutSeconds: number) {
+  return {
+    max_execution_time: queryTimeoutSeconds,
+    do_not_merge_across_partitions_select_final: 0 as const,
+    enable_automatic_decision_for_merging_across_partitions_for_final: 0 as const,
+    defer_partition_pruning_after_final: 1,
+    optimize_move_to_prewhere_if_final: 0 as const,
+    cancel_http_readonly_queries_on_client_close: 1 as const,
+    send_progress_in_http_headers: 1 as const,
+  }
+}
+
+async function closeClients(clients: Connected): Promise<void> {
+  await Promise.all([clients.write.close(), clients.read.close()])
+}
+
+/**
+ * `CLICKHOUSE_URL`: `http(s)://user:pass@host:8123/db`, one user for both.
+ * @throws Error for the operator when the path is not the name of a database.
+ */
+export function endpointOfUrl(text: string): ClickHouseEndpoint {
+  const url = new URL(text)
+  const database = url.pathname === '/' || url.pathname === '' ? 'default' : url.pathname.slice(1).replace(/\/$/, '')
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(database)) {
+    throw new Error(
+      'CLICKHOUSE_URL: its path has to be the name of a database, for example http://localhost:8123/pennon',
+    )
+  }
+  const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
+  return { url: url.origin, database, writer: user, reader: user }
+}

@@ -1,0 +1,95 @@
+// The event store on ClickHouse, embedded or a server: connects the queries and inserts of this folder to the port, and
+// bounds how many queries a project may have.
+
+import type { Clock } from '#ports/clock.ts'
+import type { EventStore } from '#ports/event-store.ts'
+import { type ClickHouseEndpoint, createClickHouseClients } from './clickhouse-clients.ts'
+import { findEvent, listEvents } from './event-queries.ts'
+import {
+  eventColumns,
+  overrideColumns,
+  rejectedColumns,
+  writeEventRow,
+  writeOverrideRow,
+  writeRejectedRow,
+} from './event-rows.ts'
+import { discardJob, publishJob } from './import-partitions.ts'
+import { createRowInserter } from './insert-rows.ts'
+import { migrate } from './migrate.ts'
+import { ProjectQueue } from './project-queue.ts'
+import { listRejected } from './rejected-queries.ts'
+import { countUsage } from './usage-queries.ts'
+
+export interface ClickHouseEventStoreOptions {
+  /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */
+  readonly endpoint: () => ClickHouseEndpoint | null
+  /** Gives `created_at` and, with it, which copy of an event is the later one. */
+  readonly clock: Clock
+  /** `PENNON_QUERY_TIMEOUT_SECONDS`; the embedded engine has to be prepared with the same. Default 8. */
+  readonly queryTimeoutSeconds?: number
+  /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
+  readonly rejectRetentionDays?: number
+}
+
+/** Queries of one project: so many run, so many wait, more are refused. */
+const queueLimits = { runningMax: 4, waitingMax: 2 }
+
+/** Opens no connection before the first call; every promise of `EventStore` holds. */
+export function createClickHouseEventStore(options: ClickHouseEventStoreOptions): EventStore {
+  const { clock, queryTimeoutSeconds = 8, rejectRetentionDays = 30 } = options
+  const clients = createClickHouseClients({ endpoint: options.endpoint, queryTimeoutSeconds })
+  const inserter = createRowInserter(clients)
+  const queue = new ProjectQueue(queueLimits)
+  let lastInsertedAtMs = 0
+
+  return {
+    migrate: () => migrate(clients, { rejectRetentionDays }),
+    insert: async ({ events, pendingEvents, overrides, rejected }) => {
+      // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
+      const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
+      lastInsertedAtMs = insertedAtMs
+      const eventRows = (table: string, rows: typeof events) =>
+        inserter.insert({
+          table,
+          columns: eventColumns,
+          rows,
+          write: (to, row) => writeEventRow(to, row, insertedAtMs),
+        })
+      const refusedEvents = await eventRows('events', events)
+      const refusedPending = await eventRows('events_pending', pendingEvents)
+      await inserter.insert({
+        table: 'person_distinct_id_overrides',
+        columns: overrideColumns,
+        rows: overrides,
+        write: writeOverrideRow,
+      })
+      await inserter.insert({
+        table: 'rejected_events',
+        columns: rejectedColumns,
+        rows: rejected,
+        write: writeRejectedRow,
+      })
+      return {
+        refused: [
+          ...refusedEvents.map(row => ({ list: 'events' as const, ...row })),
+          ...refusedPending.map(row => ({ list: 'pendingEvents' as const, ...row })),
+        ],
+      }
+    },
+    listEvents: (query, signal) =>
+      queue.run(query.projectId, signal, () => clients.read(client => listEvents(client, query, signal), signal)),
+    findEvent: (projectId, uuid, signal) =>
+      queue.run(projectId, signal, () => clients.read(client => findEvent(client, projectId, uuid, signal), signal)),
+    countUsage: (projectId, fromDay, toDay) => clients.read(client => countUsage(client, projectId, fromDay, toDay)),
+    listRejected: (query, signal) =>
+      queue.run(query.projectId, signal, () => clients.read(client => listRejected(client, query, signal), signal)),
+    publishJob: importJobId => publishJob(clients, importJobId),
+    discardJob: importJobId => discardJob(clients, importJobId),
+    ping: async () => {
+      await clients.read(client =>
+        client.query({ query: 'SELECT 1', format: 'JSONCompactEachRow' }).then(r => r.json()),
+      )
+    },
+    close: () => clients.close(),
+  }
+}

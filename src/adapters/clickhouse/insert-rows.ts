@@ -1,0 +1,105 @@
+// Writes rows of one table in pieces of about 10 MB and waits for each. A piece that the engine refuses for its content
+// is halved until the rows at fault are alone; everything else of it is stored. Which bytes make a row: event-rows.ts.
+
+import { Readable } from 'node:stream'
+import type { ClickHouseClients } from './clickhouse-clients.ts'
+import { isContentError } from './clickhouse-errors.ts'
+import type { RowWritten } from './event-rows.ts'
+import { RowBinaryWriter } from './row-binary.ts'
+
+/** Above this a piece is sent: enough to make the fixed cost of a part small, little enough for the engine's memory. */
+const pieceBytes = 10 * 1024 * 1024
+/** A buffer that one huge row has made larger than this is not kept. */
+const keptBufferBytes = 3 * pieceBytes
+
+export interface RowsOfTable<Row> {
+  readonly table: string
+  /** In the order in which `write` writes them. */
+  readonly columns: string
+  readonly rows: readonly Row[]
+  readonly write: (to: RowBinaryWriter, row: Row) => RowWritten
+}
+
+/** Index of a row that cannot be stored, ascending, and why. */
+export interface RowRefused {
+  readonly index: number
+  readonly message: string
+}
+
+export interface RowInserter {
+  /** @throws PortError when the engine could not take them: some may be stored, repeat them all. */
+  insert<Row>(rows: RowsOfTable<Row>): Promise<RowRefused[]>
+}
+
+export function createRowInserter(clients: ClickHouseClients): RowInserter {
+  const idleWriters: RowBinaryWriter[] = []
+
+  /** Sends `rows[from, to)`, which have no row that `write` refuses, or finds those that the engine refuses. */
+  const bisect = async <Row>(
+    of: RowsOfTable<Row>,
+    indexes: readonly number[],
+    refused: RowRefused[],
+  ): Promise<void> => {
+    const writer = new RowBinaryWriter()
+    for (const index of indexes) of.write(writer, of.rows[index]!)
+    const problem = await sendPiece(clients, of, writer.written())
+    if (problem === null) return
+    if (indexes.length === 1) {
+      refused.push({ index: indexes[0]!, message: problem })
+      return
+    }
+    const middle = indexes.length >> 1
+    await bisect(of, indexes.slice(0, middle), refused)
+    await bisect(of, indexes.slice(middle), refused)
+  }
+
+  return {
+    insert: async of => {
+      const refused: RowRefused[] = []
+      if (of.rows.length === 0) return refused
+      const writer = idleWriters.pop() ?? new RowBinaryWriter()
+      let inPiece: number[] = []
+      const flush = async () => {
+        if (inPiece.length === 0) return
+        const problem = await sendPiece(clients, of, writer.written())
+        if (problem !== null) await bisect(of, inPiece, refused)
+        inPiece = []
+        writer.truncate(0)
+      }
+      try {
+        for (let index = 0; index < of.rows.length; index++) {
+          const written = of.write(writer, of.rows[index]!)
+          if (written === 'written') inPiece.push(index)
+          else refused.push({ index, message: written.refused })
+          if (writer.byteLength >= pieceBytes) await flush()
+        }
+        await flush()
+      } finally {
+        writer.truncate(0)
+        if (writer.capacity <= keptBufferBytes) idleWriters.push(writer)
+      }
+      return refused.sort((a, b) => a.index - b.index)
+    },
+  }
+}
+
+/** @returns why the engine refuses the content, or null when the rows are durable. */
+async function sendPiece<Row>(clients: ClickHouseClients, of: RowsOfTable<Row>, bytes: Buffer): Promise<string | null> {
+  return clients.write(async (client, database) => {
+    try {
+      const { stream } = await client.exec({
+        query: `INSERT INTO ${database}.${of.table} (${of.columns}) FORMAT RowBinary`,
+        values: Readable.from([bytes], { objectMode: false }),
+        // Not queued by the server, and one block even when the months of a late chunk make several partitions.
+        clickhouse_settings: { async_insert: 0, max_partitions_per_insert_block: '1000' },
+      })
+      for await (const _ of stream) {
+        // The answer of an INSERT has no content; reading it to its end frees the connection.
+      }
+      return null
+    } catch (error) {
+      if (isContentError(error)) return error.message
+      throw error
+    }
+  })
+}

@@ -1,0 +1,32 @@
+// Counts that people pay by: events per day of acceptance, each identity once.
+
+import type { UsageDay } from '#ports/event-store.ts'
+import type { ClickHouseClient } from './clickhouse-clients.ts'
+
+/**
+ * A copy that arrived in another month may be the one that counts, so every copy of the days concerned takes part and
+ * the day of acceptance is looked at afterwards (`defer_partition_pruning_after_final`). Which days those are, is what
+ * the inner query finds by one column; identities never cross a day.
+ * @param fromDay, toDay inclusive, `YYYY-MM-DD`.
+ */
+export async function countUsage(
+  client: ClickHouseClient,
+  projectId: number,
+  fromDay: string,
+  toDay: string,
+): Promise<UsageDay[]> {
+  const captured = `captured_at >= toDateTime64({from_day:Date32}, 3, 'UTC')
+    AND captured_at < toDateTime64({to_day:Date32} + 1, 3, 'UTC')`
+  const result = await client.query({
+    query: `SELECT toString(toDate32(captured_at)) AS day, toFloat64(countIf(import_job_id = 0)), toFloat64(countIf(import_job_id > 0))
+      FROM events FINAL
+      WHERE project_id = {project:UInt32} AND ${captured} AND toDate32(timestamp) IN (
+        SELECT DISTINCT toDate32(timestamp) FROM events WHERE project_id = {project:UInt32} AND ${captured}
+      )
+      GROUP BY day ORDER BY day`,
+    query_params: { project: projectId, from_day: fromDay, to_day: toDay },
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string, number, number]>()
+  return rows.map(([day, eventsCharged, eventsImported]) => ({ day, eventsCharged, eventsImported }))
+}

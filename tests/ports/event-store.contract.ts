@@ -1,0 +1,439 @@
+// What every event store keeps: one identity is one event for every reader at once, however it came.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type { JsonValue } from '#core/json.ts'
+import { parseJson } from '#core/json.ts'
+import type { EventCursor, EventQuery, EventRows, EventStore, EventView } from '#ports/event-store.ts'
+import { anEvent, imported } from '../support/an-event.ts'
+import type { fixedClock } from '../support/fixed-clock.ts'
+
+type TestClock = ReturnType<typeof fixedClock>
+
+const novemberMs = Date.parse('2026-11-05T10:00:00Z')
+const decemberMs = Date.parse('2026-12-02T10:00:00Z')
+
+/** `open` answers a migrated store, shared by the suite; every test takes a project of its own. */
+export function eventStoreContract(
+  adapter: string,
+  open: () => Promise<{ store: EventStore; clock: TestClock; close: () => Promise<void> }>,
+): void {
+  describe(`EventStore on ${adapter}`, () => {
+    let store: EventStore
+    let clock: TestClock
+    let close: () => Promise<void>
+    let projectCount = 0
+    let jobCount = 1
+    const newProject = () => ++projectCount
+    const newJob = () => ++jobCount
+
+    before(async () => {
+      const opened = await open()
+      store = opened.store
+      clock = opened.clock
+      close = opened.close
+    })
+    after(() => close())
+
+    const insert = (rows: Partial<EventRows>) => {
+      clock.advance(1)
+      return store.insert({ events: [], pendingEvents: [], overrides: [], rejected: [], ...rows })
+    }
+    const list = async (projectId: number, over: Partial<EventQuery> = {}): Promise<readonly EventView[]> =>
+      (await store.listEvents({ projectId, descending: true, limit: 1000, ...over })).events
+    const usage = async (projectId: number, from = '2026-11-01', to = '2026-12-31') =>
+      store.countUsage(projectId, from, to)
+
+    it('gives an event back as it was stored', async () => {
+      const projectId = newProject()
+      const event = anEvent({
+        projectId,
+        propertiesJson: '{"a":1.0,"b":12345678901234567890}',
+        elementsChain: 'a.link:href="/x"',
+        personMode: 'force_upgrade',
+        personPropertiesJson: '{"plan":"paid"}',
+      })
+      await insert({ events: [event] })
+      const [view] = await list(projectId)
+      const { groups, flags, sessionId, windowId, ...expected } = event
+      assert.deepEqual(view, { ...expected, createdAtMs: clock.nowMs() })
+      assert.deepEqual(await store.findEvent(projectId, event.uuid), view)
+    })
+
+    it('counts a retried event once', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId })
+      await insert({ events: [event, event] })
+      await insert({ events: [event] })
+      assert.equal((await list(projectId)).length, 1)
+      assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
+    })
+
+    it('counts one identity once when it came live and in two import jobs', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId })
+      await insert({ events: [imported(event, newJob())] })
+      await insert({ events: [event] })
+      await insert({ events: [imported(event, newJob()), imported(event, 1)] })
+      const events = await list(projectId)
+      assert.equal(events.length, 1)
+      assert.equal(events[0]!.importJobId, 0)
+      assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
+    })
+
+    it('counts one identity once over two months of arrival', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId, timestampMs: novemberMs, capturedAtMs: novemberMs })
+      await insert({ events: [event] })
+      await insert({ events: [{ ...event, capturedAtMs: decemberMs }] })
+      assert.equal((await list(projectId)).length, 1)
+      assert.deepEqual(await usage(projectId), [{ day: '2026-12-02', eventsCharged: 1, eventsImported: 0 }])
+      assert.deepEqual(await usage(projectId, '2026-11-01', '2026-11-30'), [])
+    })
+
+    it('keeps apart what differs in name, distinct id, uuid or UTC day', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId, timestampMs: Date.parse('2026-11-05T23:59:59.999Z') })
+      const differing: Partial<StoredEvent>[] = [
+        { event: 'clicked' },
+        { distinctId: 'bob' },
+        { uuid: randomUUID() },
+        { timestampMs: Date.parse('2026-11-06T00:00:00Z') },
+      ]
+      await insert({ events: [event, ...differing.map(over => ({ ...event, ...over }))] })
+      assert.equal((await list(projectId)).length, 5)
+    })
+
+    for (const order of ['live first', 'import first'] as const) {
+      it(`lets the live row win over an imported one, ${order}`, async () => {
+        const projectId = newProject()
+        const live = anEvent({ projectId, propertiesJson: '{"from":"live"}' })
+        const copy = imported(live, newJob(), { propertiesJson: '{"from":"import"}', capturedAtMs: decemberMs })
+        for (const event of order === 'live first' ? [live, copy] : [copy, live]) await insert({ events: [event] })
+        assert.deepEqual(
+          (await list(projectId)).map(event => event.propertiesJson),
+          ['{"from":"live"}'],
+        )
+      })
+    }
+
+    it('lets the later copy win, whatever month it arrived in', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId, capturedAtMs: decemberMs, propertiesJson: '{"n":1}' })
+      await insert({ events: [event] })
+      await insert({ events: [{ ...event, capturedAtMs: novemberMs, propertiesJson: '{"n":2}' }] })
+      assert.deepEqual(
+        (await list(projectId)).map(view => view.propertiesJson),
+        ['{"n":2}'],
+      )
+    })
+
+    it('filters by what the winning copy says, not by what an older one said', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId, propertiesJson: '{"plan":"free"}' })
+      await insert({ events: [event] })
+      await insert({
+        events: [{ ...event, timestampMs: event.timestampMs + 60_000, propertiesJson: '{"plan":"paid"}' }],
+      })
+      const filter = (value: string) => list(projectId, { properties: [{ key: 'plan', value }] })
+      assert.equal((await filter('free')).length, 0)
+      assert.equal((await filter('paid')).length, 1)
+      assert.equal((await list(projectId, { beforeMs: event.timestampMs + 1 })).length, 0)
+    })
+
+    it('shows events under the person their distinct id belongs to now', async () => {
+      const projectId = newProject()
+      const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()]
+      await insert({
+        events: [
+          anEvent({ projectId, distinctId: 'anon', personId: first }),
+          anEvent({ projectId, distinctId: 'ada', personId: second }),
+        ],
+      })
+      await insert({ overrides: [{ projectId, distinctId: 'anon', personId: second, version: 1 }] })
+      await insert({ overrides: [{ projectId: newProject(), distinctId: 'ada', personId: third, version: 9 }] })
+      assert.deepEqual(new Set((await list(projectId)).map(event => event.personId)), new Set([second]))
+      assert.equal((await list(projectId, { personId: first })).length, 0)
+      assert.equal((await list(projectId, { personId: second })).length, 2)
+      await insert({ overrides: [{ projectId, distinctId: 'anon', personId: third, version: 3 }] })
+      await insert({ overrides: [{ projectId, distinctId: 'anon', personId: first, version: 2 }] })
+      assert.deepEqual(
+        (await list(projectId, { personId: third })).map(event => event.distinctId),
+        ['anon'],
+      )
+    })
+
+    it('finds the persons of a full page of long distinct ids', async () => {
+      const projectId = newProject()
+      const personId = randomUUID()
+      const events = Array.from({ length: 1000 }, (_, n) =>
+        anEvent({ projectId, distinctId: `${n}${'é\\n'.repeat(130)}`.slice(0, 400) }),
+      )
+      await insert({ events })
+      await insert({ overrides: events.map(({ distinctId }) => ({ projectId, distinctId, personId, version: 1 })) })
+      const listed = await list(projectId)
+      assert.equal(listed.length, 1000)
+      assert.ok(listed.every(event => event.personId === personId))
+    })
+
+    for (const descending of [true, false]) {
+      it(`pages ${descending ? 'back' : 'forward'} without skipping or repeating, equal times and uuids included`, async () => {
+        const projectId = newProject()
+        const uuid = randomUUID()
+        const events = [
+          ...Array.from({ length: 7 }, (_, n) => anEvent({ projectId, uuid, event: `same uuid ${n}` })),
+          ...Array.from({ length: 8 }, (_, n) => anEvent({ projectId, timestampMs: novemberMs + (n >> 2) })),
+          anEvent({ projectId, timestampMs: Date.parse('1905-03-04T05:06:07.008Z') }),
+          anEvent({ projectId, timestampMs: Date.parse('2298-03-04T05:06:07.008Z') }),
+        ]
+        await insert({ events })
+        const seen: string[] = []
+        let cursor: EventCursor | null = null
+        let pageCount = 0
+        do {
+          const page: { events: readonly EventView[]; next: EventCursor | null } = await store.listEvents({
+            projectId,
+            descending,
+            limit: 3,
+            ...(cursor && { after: cursor }),
+          })
+          seen.push(...page.events.map(event => `${event.timestampMs} ${event.uuid} ${event.event}`))
+          cursor = page.next
+          // An event that arrives on an earlier page changes nothing on the later ones.
+          if (pageCount++ === 0) {
+            await insert({ events: [anEvent({ projectId, timestampMs: page.events[0]!.timestampMs })] })
+          }
+        } while (cursor !== null)
+        assert.equal(pageCount, 6)
+        assert.equal(seen.length, events.length)
+        assert.equal(new Set(seen).size, events.length)
+        const times = seen.map(text => Number(text.split(' ', 1)[0]))
+        assert.deepEqual(
+          times,
+          times.toSorted((a, b) => (descending ? b - a : a - b)),
+        )
+      })
+    }
+
+    it('filters by name, distinct id, uuid and time, bounds exclusive', async () => {
+      const projectId = newProject()
+      const events = [1, 2, 3].map(n =>
+        anEvent({ projectId, event: `e${n}`, distinctId: `d${n}`, timestampMs: novemberMs + n }),
+      )
+      await insert({ events })
+      const names = async (over: Partial<EventQuery>) => (await list(projectId, over)).map(event => event.event)
+      assert.deepEqual(await names({ event: 'e2' }), ['e2'])
+      assert.deepEqual(await names({ distinctId: 'd3' }), ['e3'])
+      assert.deepEqual(await names({ uuid: events[0]!.uuid.toUpperCase() }), ['e1'])
+      assert.deepEqual(await names({ uuid: 'no uuid' }), [])
+      assert.deepEqual(await names({ personId: "' OR 1 = 1 --" }), [])
+      assert.deepEqual(await names({ afterMs: novemberMs + 1, beforeMs: novemberMs + 3 }), ['e2'])
+      assert.equal(await store.findEvent(projectId, 'no uuid'), null)
+      assert.equal(await store.findEvent(projectId, randomUUID()), null)
+      assert.equal(await store.findEvent(newProject(), events[0]!.uuid), null)
+    })
+
+    it('filters by the text form of properties', async () => {
+      const projectId = newProject()
+      const propertiesJson =
+        '{"s":"it\'s \\"5\\" {x:String}","n":5,"f":1.5,"one":1.0,"hundred":1e2,"tiny":1e-9,"neg":-7,"dig":123456789012345678,"big":12345678901234567890,"t":true,"z":null,"e":"","o":{"a":[1,"b"]},"a.b":"dot","__proto__":"p"}'
+      await insert({ events: [anEvent({ projectId, propertiesJson })] })
+      const matches = async (key: string, value: JsonValue) =>
+        (await list(projectId, { properties: [{ key, value }] })).length === 1
+      for (const [key, value] of Object.entries(parseJson(propertiesJson) as Record<string, JsonValue>)) {
+        assert.equal(await matches(key, value), true, key)
+      }
+      assert.equal(await matches('__proto__', 'p'), true)
+      assert.equal(await matches('n', '5'), true)
+      assert.equal(await matches('n', 6), false)
+      assert.equal(await matches('e', 'x'), false)
+      assert.equal(await matches('absent', ''), false)
+      assert.equal(await matches('absent', null), false)
+      assert.equal(await matches('o', { a: [1, 'c'] }), false)
+    })
+
+    it('gives back any text unchanged', async () => {
+      const projectId = newProject()
+      const texts = [
+        `quotes ' " \` and \\ backslash \\n`,
+        'NUL \u0000, tab \t, newline \n, escape \u001b',
+        'emoji 🏴‍☠️, Привет, 漢字, ﷽',
+        '{x:String} ?? :: -- /* */ ; DROP TABLE events',
+        'x'.repeat(200_000),
+        'é'.repeat(127),
+        'é'.repeat(64),
+        '',
+      ]
+      const events = texts.map((text, n) =>
+        anEvent({ projectId, event: text, distinctId: text, elementsChain: text, timestampMs: novemberMs + n }),
+      )
+      await insert({ events })
+      assert.deepEqual(
+        (await list(projectId, { descending: false })).map(view => [view.event, view.distinctId, view.elementsChain]),
+        texts.map(text => [text, text, text]),
+      )
+      for (const text of texts.filter(each => each.length < 1000)) {
+        assert.equal((await list(projectId, { event: text, distinctId: text })).length, 1, JSON.stringify(text))
+      }
+    })
+
+    it('keeps the client’s JSON text, escaped lone surrogates and 64-bit literals included', async () => {
+      const projectId = newProject()
+      const propertiesJson =
+        '{"lone":"\\ud800","id":9007199254740993,"one":1.0,"e":1E2,"dup":1,"dup":2,"nul":"\\u0000"}'
+      await insert({ events: [anEvent({ projectId, propertiesJson, personPropertiesJson: propertiesJson })] })
+      const [view] = await list(projectId)
+      assert.equal(view!.propertiesJson, propertiesJson)
+      assert.equal(view!.personPropertiesJson, propertiesJson)
+    })
+
+    it('stores the others when some rows cannot be stored, and says which', async () => {
+      const projectId = newProject()
+      const good = anEvent({ projectId })
+      const { refused } = await insert({
+        events: [
+          anEvent({ projectId, uuid: 'no uuid' }),
+          good,
+          anEvent({ projectId, timestampMs: Number.NaN }),
+          anEvent({ projectId, timestampMs: Date.parse('2301-01-01T00:00:00Z') }),
+        ],
+        pendingEvents: [imported(anEvent({ projectId, personId: '' }), newJob())],
+      })
+      assert.deepEqual(
+        refused.map(({ list, index }) => [list, index]),
+        [
+          ['events', 0],
+          ['events', 2],
+          ['events', 3],
+          ['pendingEvents', 0],
+        ],
+      )
+      assert.match(refused[0]!.message, /uuid/)
+      assert.deepEqual(
+        (await list(projectId)).map(event => event.uuid),
+        [good.uuid],
+      )
+    })
+
+    it('stores more than one piece in one call', async () => {
+      const projectId = newProject()
+      const propertiesJson = JSON.stringify({ text: 'x'.repeat(900_000) })
+      const events = Array.from({ length: 30 }, () => anEvent({ projectId, propertiesJson }))
+      await insert({ events })
+      assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 30, eventsImported: 0 }])
+    })
+
+    it('hides pending rows until their job is published, and publishing can be repeated', async () => {
+      const projectId = newProject()
+      const [job, otherJob] = [newJob(), newJob()]
+      const live = anEvent({ projectId, propertiesJson: '{"from":"live"}' })
+      const own = anEvent({ projectId, timestampMs: novemberMs - 86_400_000 })
+      await insert({ events: [live] })
+      await insert({
+        pendingEvents: [
+          imported(live, job, { propertiesJson: '{"from":"import"}' }),
+          imported(own, job),
+          imported(own, job, { uuid: randomUUID(), capturedAtMs: decemberMs }),
+          imported(own, otherJob),
+        ],
+      })
+      assert.deepEqual(
+        (await list(projectId)).map(event => event.propertiesJson),
+        ['{"from":"live"}'],
+      )
+      await store.publishJob(job)
+      await store.publishJob(job)
+      assert.equal((await list(projectId)).length, 3)
+      assert.equal((await store.findEvent(projectId, live.uuid))!.propertiesJson, '{"from":"live"}')
+      assert.deepEqual(await usage(projectId), [
+        { day: '2026-11-04', eventsCharged: 0, eventsImported: 1 },
+        { day: '2026-11-05', eventsCharged: 1, eventsImported: 0 },
+        { day: '2026-12-02', eventsCharged: 0, eventsImported: 1 },
+      ])
+    })
+
+    it('discards a job’s rows, pending and published, and leaves those of others', async () => {
+      const projectId = newProject()
+      const job = newJob()
+      const longId = job * 10 // its partitions' names begin with the job's digits
+      jobCount = longId
+      const event = anEvent({ projectId })
+      await insert({
+        events: [anEvent({ projectId })],
+        pendingEvents: [imported(event, job), imported(event, longId), imported(anEvent({ projectId }), job)],
+      })
+      await store.publishJob(job)
+      await store.publishJob(longId)
+      await insert({ pendingEvents: [imported(anEvent({ projectId }), job)] })
+      await store.discardJob(job)
+      await store.discardJob(job)
+      await store.publishJob(job)
+      const events = await list(projectId)
+      assert.deepEqual(new Set(events.map(each => each.importJobId)), new Set([0, longId]))
+      assert.equal(events.length, 2)
+    })
+
+    it('refuses to publish or discard what has no partition of its own', () => {
+      assert.throws(() => store.discardJob(1))
+      assert.throws(() => store.publishJob(0))
+    })
+
+    it('counts usage by day of acceptance, charged and imported apart', async () => {
+      const projectId = newProject()
+      const at = (text: string) => Date.parse(text)
+      await insert({
+        events: [
+          anEvent({ projectId, capturedAtMs: at('2026-11-05T00:00:00Z') }),
+          anEvent({ projectId, capturedAtMs: at('2026-11-05T23:59:59.999Z') }),
+          anEvent({ projectId, capturedAtMs: at('2026-11-06T00:00:00Z'), timestampMs: at('1950-01-01T00:00:00Z') }),
+          imported(anEvent({ projectId, capturedAtMs: at('2026-11-06T12:00:00Z') }), 1),
+          imported(anEvent({ projectId, capturedAtMs: at('2026-11-07T12:00:00Z') }), newJob()),
+          anEvent({ projectId: newProject() }),
+        ],
+      })
+      assert.deepEqual(await usage(projectId, '2026-11-05', '2026-11-06'), [
+        { day: '2026-11-05', eventsCharged: 2, eventsImported: 0 },
+        { day: '2026-11-06', eventsCharged: 1, eventsImported: 1 },
+      ])
+    })
+
+    it('lists rejects newest first, each once', async () => {
+      const projectId = newProject()
+      const reject = (n: number, over: Partial<RejectedEvent> = {}): RejectedEvent => ({
+        rejectId: `main-${projectId}-${n}`,
+        projectId,
+        reason: 'timestamp_invalid',
+        field: 'timestamp',
+        lane: 'historical',
+        importJobId: 1,
+        uuid: 'not even a uuid',
+        event: 'e',
+        distinctId: 'd',
+        receivedAtMs: Date.now() - 1000 + n,
+        body: '{"\\u0000":"\\ud800"}',
+        ...over,
+      })
+      const rejected = [reject(1), reject(2), reject(3, { reason: 'missing_event_name' })]
+      await insert({ rejected })
+      await insert({ rejected })
+      const listed = (over: object) => store.listRejected({ projectId, limit: 100, ...over })
+      assert.deepEqual(await listed({}), rejected.toReversed())
+      assert.deepEqual(await listed({ reason: 'missing_event_name' }), [rejected[2]])
+      assert.deepEqual(await listed({ afterMs: rejected[0]!.receivedAtMs, limit: 1 }), [rejected[2]])
+    })
+
+    it('answers an aborted query with the signal’s reason', async () => {
+      const reason = new Error('the client went away')
+      await assert.rejects(
+        store.listEvents({ projectId: newProject(), descending: true, limit: 1 }, AbortSignal.abort(reason)),
+        reason,
+      )
+    })
+
+    it('can be migrated again while it is used', async () => {
+      await Promise.all([store.migrate(), store.migrate(), store.ping()])
+    })
+  })
+}

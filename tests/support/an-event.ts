@@ -1,0 +1,34 @@
+import { randomUUID } from 'node:crypto'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+
+/** A stored live event of project 1; fields may be replaced. */
+export function anEvent(over: Partial<StoredEvent> = {}): StoredEvent {
+  const timestampMs = over.timestampMs ?? Date.parse('2026-11-05T10:00:00.123Z')
+  return {
+    projectId: 1,
+    uuid: randomUUID(),
+    event: '$pageview',
+    distinctId: 'ada',
+    timestampMs,
+    capturedAtMs: timestampMs,
+    lane: 'main',
+    historicalMigration: false,
+    importJobId: 0,
+    propertiesJson: '{}',
+    elementsChain: '',
+    personId: '0192a4b0-0000-7000-8000-000000000001',
+    personCreatedAtMs: Date.parse('2026-10-01T00:00:00Z'),
+    personPropertiesJson: '{}',
+    personMode: 'full',
+    groups: ['', '', '', '', ''],
+    sessionId: '',
+    windowId: '',
+    flags: new Map(),
+    ...over,
+  }
+}
+
+/** The same event as an import job would store it. */
+export function imported(event: StoredEvent, importJobId: number, over: Partial<StoredEvent> = {}): StoredEvent {
+  return { ...event, lane: 'historical', historicalMigration: true, importJobId, ...over }
+}
