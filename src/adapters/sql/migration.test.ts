@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Database from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { type Migration, migrateState, migrations, postgresWords, SchemaTooNewError, sqliteWords } from './migration.ts'
+import type { StateSchema } from './schema.ts'
+
+const one: Migration = { version: 1, name: 'one', statements: () => ['CREATE TABLE a (x INTEGER)'] }
+const two: Migration = { version: 2, name: 'two', statements: () => ['ALTER TABLE a ADD COLUMN y INTEGER'] }
+
+function openMemory() {
+  const database = new Database(':memory:')
+  return { database, db: new Kysely<StateSchema>({ dialect: new SqliteDialect({ database }) }) }
+}
+
+function tablesOf(database: Database.Database): string[] {
+  return database.prepare<[], string>(`SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY 1`).pluck().all()
+}
+
+test('applies what is missing, and nothing when run again', async () => {
+  const { database, db } = openMemory()
+  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one] }), 1)
+  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one] }), 0)
+  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one, two] }), 1)
+  database.exec('INSERT INTO a (x, y) VALUES (1, 2)')
+  assert.deepEqual(database.prepare('SELECT version, name FROM schema_version').all(), [
+    { version: 1, name: 'one' },
+    { version: 2, name: 'two' },
+  ])
+})
+
+test('refuses a state that a newer version wrote, and leaves it as it is', async () => {
+  const { database, db } = openMemory()
+  await migrateState(db, { words: sqliteWords, migrations: [one, two] })
+  await assert.rejects(
+    migrateState(db, { words: sqliteWords, migrations: [one] }),
+    (error: unknown) =>
+      error instanceof SchemaTooNewError && /newer Pennon \(schema 2; this one knows up to 1\)/.test(error.message),
+  )
+  assert.deepEqual(tablesOf(database), ['a', 'schema_version'])
+})
+
+test('takes a migration back as a whole when one of its statements fails', async () => {
+  const { database, db } = openMemory()
+  const broken: Migration = { version: 1, name: 'broken', statements: () => ['CREATE TABLE a (x INTEGER)', 'CREATE b'] }
+  await assert.rejects(migrateState(db, { words: sqliteWords, migrations: [broken] }))
+  assert.deepEqual(tablesOf(database), [])
+  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one] }), 1)
+})
+
+test('numbers its migrations without gaps, and says each one in the words of either engine', () => {
+  for (const [index, migration] of migrations.entries()) {
+    assert.equal(migration.version, index + 1)
+    const postgres = migration.statements(postgresWords).join('\n')
+    assert.doesNotMatch(postgres, /AUTOINCREMENT|WITHOUT ROWID/)
+    assert.equal(migration.statements(sqliteWords).length, migration.statements(postgresWords).length)
+  }
+})

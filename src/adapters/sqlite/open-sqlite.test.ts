@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { SchemaTooNewError } from '../sql/migration.ts'
+import { migrateSqlite, openStateForReading, openStateForWriting, stateFileOf } from './open-sqlite.ts'
+
+function isPortError(code: string) {
+  return (error: unknown) => error instanceof PortError && error.code === code
+}
+
+test('makes the folder and the state, twice without a difference', async t => {
+  const dataFolder = join(tempDir(t), 'deep', 'data')
+  await migrateSqlite(dataFolder)
+  await migrateSqlite(dataFolder)
+  const database = openStateForReading(dataFolder)
+  assert.deepEqual(database.prepare('SELECT version FROM schema_version').all(), [{ version: 1 }])
+  database.close()
+})
+
+test('writes durably: WAL, a sync with each commit, references checked', t => {
+  const database = openStateForWriting(tempDir(t), 0)
+  assert.equal(database.pragma('journal_mode', { simple: true }), 'wal')
+  assert.equal(database.pragma('synchronous', { simple: true }), 2)
+  assert.equal(database.pragma('foreign_keys', { simple: true }), 1)
+  assert.equal(database.pragma('busy_timeout', { simple: true }), 0)
+  database.close()
+})
+
+test('reads without being able to write, and sees what others commit', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const reader = openStateForReading(dataFolder)
+  const writer = openStateForWriting(dataFolder, 0)
+  writer.exec(`UPDATE revision SET value = 7`)
+  assert.equal(reader.prepare('SELECT value FROM revision').pluck().get(), 7)
+  assert.throws(() => reader.exec('UPDATE revision SET value = 8'), /readonly/)
+  reader.close()
+  writer.close()
+})
+
+test('refuses a state of a newer version, with what to do', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const database = openStateForWriting(dataFolder, 0)
+  database.exec(`INSERT INTO schema_version (version, name) VALUES (99, 'from the future')`)
+  database.close()
+  await assert.rejects(migrateSqlite(dataFolder), (error: unknown) => {
+    return error instanceof SchemaTooNewError && /schema 99/.test(error.message) && !error.message.includes('\n')
+  })
+})
+
+test('says `corrupt` for a file that is no state, and `unavailable` for one that cannot be opened', async t => {
+  const dataFolder = tempDir(t)
+  writeFileSync(stateFileOf(dataFolder), 'this is not a database file, whatever its name says'.repeat(100))
+  await assert.rejects(migrateSqlite(dataFolder), isPortError('corrupt'))
+  const other = tempDir(t)
+  mkdirSync(stateFileOf(other))
+  await assert.rejects(migrateSqlite(other), isPortError('unavailable'))
+})

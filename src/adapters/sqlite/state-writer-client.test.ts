@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { aNewFlag, aNewProject } from '../../../tests/support/state-builders.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { SchemaTooNewError } from '../sql/migration.ts'
+import { migrateSqlite, openStateForWriting } from './open-sqlite.ts'
+import { startStateThread } from './state-thread.ts'
+import { openStateWriter } from './state-writer-client.ts'
+import type { StateMethod } from './state-writer-protocol.ts'
+
+function isPortError(code: string) {
+  return (error: unknown) => error instanceof PortError && error.code === code
+}
+
+async function openWriter(t: TestContext, dataFolder: string, busyTimeoutMs?: number): Promise<ManagementStore> {
+  const store = await openStateWriter({ dataFolder, logger: silentLogger(), busyTimeoutMs })
+  t.after(() => store.close())
+  return store
+}
+
+test('waits for the lock of another process, and fails as `timeout` when it takes too long', async t => {
+  const dataFolder = tempDir(t)
+  const store = await openWriter(t, dataFolder, 400)
+  const other = openStateForWriting(dataFolder, 0)
+  t.after(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  await assert.rejects(store.createProject(aNewProject()), isPortError('timeout'))
+  const waiting = store.createProject(aNewProject())
+  other.exec('ROLLBACK')
+  const result = await waiting
+  assert.ok(result.ok && result.value.value.id === 1)
+})
+
+test('answers searches while a write waits for the lock', async t => {
+  const dataFolder = tempDir(t)
+  const store = await openWriter(t, dataFolder, 5_000)
+  const other = openStateForWriting(dataFolder, 0)
+  t.after(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  let isWritten = false
+  const writing = store.createProject(aNewProject()).then(() => {
+    isWritten = true
+  })
+  assert.deepEqual(await store.listPersons(1, { search: 'x', limit: 1, offset: 0 }), { results: [], hasMore: false })
+  assert.equal(isWritten, false)
+  other.exec('ROLLBACK')
+  await writing
+})
+
+test('refuses to start on a state of a newer version', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const database = openStateForWriting(dataFolder, 0)
+  database.exec(`INSERT INTO schema_version (version, name) VALUES (99, 'from the future')`)
+  database.close()
+  await assert.rejects(
+    openStateWriter({ dataFolder, logger: silentLogger() }),
+    (error: unknown) => error instanceof SchemaTooNewError && /schema 99/.test(error.message),
+  )
+})
+
+test('fails calls under way when the thread dies, and serves again with another one', async t => {
+  const dataFolder = tempDir(t)
+  const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 100, logger: silentLogger() })
+  t.after(() => thread.close())
+  await thread.started
+  // A call that is not on the list is our own mistake: it ends the thread.
+  const fatal = assert.rejects(thread.call('constructor' as StateMethod, []), isPortError('unavailable'))
+  const other = assert.rejects(thread.call('listProjects', [{ limit: 1, offset: 0 }]), isPortError('unavailable'))
+  await Promise.all([fatal, other])
+  const page = await eventually(() => thread.call('listProjects', [{ limit: 1, offset: 0 }]))
+  assert.deepEqual(page, { count: 0, results: [] })
+})
+
+test('takes a thousand calls at once and refuses the next', async t => {
+  const store = await openWriter(t, tempDir(t))
+  const calls = Array.from({ length: 1_001 }, () => store.listProjectIds())
+  await assert.rejects(calls.at(-1)!, isPortError('unavailable'))
+  const lists = await Promise.all(calls.slice(0, 1_000))
+  assert.equal(lists.length, 1_000)
+})
+
+test('finishes what was asked before it closes, and refuses calls afterwards', async t => {
+  const dataFolder = tempDir(t)
+  const store = await openStateWriter({ dataFolder, logger: silentLogger() })
+  await store.createProject(aNewProject())
+  const writing = Array.from({ length: 20 }, (_, index) => store.createFlag(aNewFlag({ key: `flag-${index}` })))
+  await store.close()
+  const results = await Promise.all(writing)
+  assert.ok(results.every(result => result.ok))
+  await assert.rejects(store.listProjectIds(), isPortError('unavailable'))
+})

@@ -1,0 +1,95 @@
+// What every definition store keeps to: everything at first, then what changed, whole, and which projects are gone.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { noQuotas } from '#core/project.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { aNewFlag, aNewProject, chunkChanges } from '../support/state-builders.ts'
+
+export interface DefinitionHarness {
+  readonly definitions: DefinitionStore
+  /** Writes as another process would. */
+  readonly management: ManagementStore
+  readonly chunkStore: ChunkStore
+}
+
+export function definitionStoreContract(adapter: string, open: (t: TestContext) => Promise<DefinitionHarness>): void {
+  describe(`DefinitionStore on ${adapter}`, () => {
+    it('has nothing at first, and everything after -1', async t => {
+      const { definitions, management } = await open(t)
+      assert.deepEqual(await definitions.loadChanges(-1), { revision: 0, projects: [], deletedProjectIds: [] })
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
+      await management.createFlag(aNewFlag({ key: 'b' }))
+      await management.createFlag(aNewFlag({ key: 'a', active: false }))
+      const changes = await definitions.loadChanges(-1)
+      assert.equal(changes.revision, 4)
+      assert.equal(changes.revision, await definitions.revision())
+      const first = changes.projects.find(({ project }) => project.id === 1)!
+      assert.deepEqual(first.project, await management.findProject(1))
+      assert.deepEqual(first.flags, [await management.findFlag(1, 'b'), await management.findFlag(1, 'a')])
+      assert.equal(first.revision, 4)
+      const second = changes.projects.find(({ project }) => project.id === 2)!
+      assert.deepEqual([second.flags, second.groupTypes, second.revision], [[], [], 2])
+    })
+
+    it('sees a commit of another connection at once', async t => {
+      const { definitions, management } = await open(t)
+      for (const index of [1, 2, 3]) {
+        const before = await definitions.revision()
+        await management.createProject(aNewProject({ apiToken: `phc_${index}` }))
+        assert.equal(await definitions.revision(), before + 1)
+        assert.equal(await definitions.revision(), before + 1)
+      }
+    })
+
+    it('gives the changed projects whole, without deleted flags, and leaves the others out', async t => {
+      const { definitions, management } = await open(t)
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
+      await management.createFlag(aNewFlag({ key: 'stays', projectId: 2 }))
+      await management.createFlag(aNewFlag({ key: 'goes', projectId: 2 }))
+      const { revision } = await definitions.loadChanges(-1)
+      assert.deepEqual(await definitions.loadChanges(revision), { revision, projects: [], deletedProjectIds: [] })
+      await management.updateFlag(2, 2, { deleted: true, updatedAtMs: 1 }, { changedBy: null })
+      const changes = await definitions.loadChanges(revision)
+      assert.deepEqual(
+        changes.projects.map(({ project, flags }) => [project.id, flags.map(flag => flag.key)]),
+        [[2, ['stays']]],
+      )
+      await management.updateProject(1, { quotas: { ...noQuotas, events: 0 } })
+      const next = await definitions.loadChanges(changes.revision)
+      assert.deepEqual(
+        next.projects.map(({ project }) => [project.id, project.quotas.events]),
+        [[1, 0]],
+      )
+    })
+
+    it('gives group types as soon as the worker has made them', async t => {
+      const { definitions, management, chunkStore } = await open(t)
+      await management.createProject(aNewProject())
+      const revision = await definitions.revision()
+      await chunkStore.claimPosition('main', 'w1')
+      const groupTypes = [
+        { projectId: 1, name: '__proto__', index: 0 },
+        { projectId: 1, name: 'company', index: 1 },
+      ]
+      const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+      await chunkStore.commitChunk(chunkChanges({ groupTypes }), position)
+      const changes = await definitions.loadChanges(revision)
+      assert.deepEqual(changes.projects[0]?.groupTypes, groupTypes)
+    })
+
+    it('names projects that were deleted', async t => {
+      const { definitions, management } = await open(t)
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
+      await management.createFlag(aNewFlag())
+      const { revision } = await definitions.loadChanges(-1)
+      await management.deleteProject(1)
+      const changes = await definitions.loadChanges(revision)
+      assert.deepEqual(changes, { revision: revision + 1, projects: [], deletedProjectIds: [1] })
+    })
+  })
+}

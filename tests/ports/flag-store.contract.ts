@@ -1,0 +1,155 @@
+// What every management store keeps to with flags: ids never given twice, one holder of a key, every version kept whole.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { aNewFlag } from '../support/state-builders.ts'
+import { change, type OpenManagement, written } from './management-harness.ts'
+
+export function flagStoreContract(adapter: string, open: OpenManagement): void {
+  describe(`ManagementStore on ${adapter}: flags`, () => {
+    it('gives ids from 1 up over all projects, never one twice, and leaves no gap for a refused flag', async t => {
+      const { store } = await open(t)
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'a' }))).id, 1)
+      assert.deepEqual(await store.createFlag(aNewFlag({ key: 'a' })), { ok: false, error: 'key_taken' })
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'a', projectId: 2 }))).id, 2)
+      await change(store, 2, 2, { deleted: true })
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'A' }))).id, 3)
+    })
+
+    it('keeps every field, any key in filters, and the literals of numbers', async t => {
+      const { store } = await open(t)
+      const text = '{"__proto__":{"x":1},"constructor":[1.0,1e2,12345678901234567890],"groups":[]}'
+      const input = aNewFlag({
+        key: '__proto__',
+        filters: parseJson(text) as JsonObject,
+        name: 'all of it',
+        active: false,
+        ensureExperienceContinuity: true,
+        bucketingIdentifier: 'device_id',
+        evaluationRuntime: 'server',
+        evaluationContexts: ['docs', 'app'],
+        hasEncryptedPayloads: true,
+        isRemoteConfiguration: true,
+        tags: ['a', 'b'],
+        createdBy: 'ci',
+      })
+      const flag = written(await store.createFlag(input))
+      assert.equal(JSON.stringify(flag.filters), text)
+      const { filters, ...rest } = flag
+      const { filters: _, ...inputRest } = input
+      assert.deepEqual(rest, {
+        ...inputRest,
+        id: 1,
+        version: 1,
+        deleted: false,
+        hasExperiment: false,
+        updatedAtMs: input.createdAtMs,
+      })
+      for (const idOrKey of ['1', '__proto__']) {
+        const found = await store.findFlag(1, idOrKey)
+        assert.equal(JSON.stringify(found), JSON.stringify({ ...found, filters }))
+      }
+      const version = await store.findFlagVersion(1, 1, 1)
+      assert.equal(JSON.stringify(version?.flag.filters), text)
+    })
+
+    it('finds by id in digits first, by key otherwise, and only in its own project', async t => {
+      const { store } = await open(t)
+      await store.createFlag(aNewFlag({ key: '2' }))
+      await store.createFlag(aNewFlag({ key: 'beta' }))
+      await store.createFlag(aNewFlag({ key: '99' }))
+      assert.equal((await store.findFlag(1, '2'))?.key, 'beta')
+      assert.equal((await store.findFlag(1, '99'))?.id, 3)
+      assert.equal((await store.findFlag(1, 'beta'))?.id, 2)
+      assert.equal(await store.findFlag(1, 'BETA'), null)
+      assert.equal(await store.findFlag(1, '1e0'), null)
+      assert.equal(await store.findFlag(2, '1'), null)
+      assert.equal(await store.findFlag(1, '99999999999999999999'), null)
+    })
+
+    it('adds 1 to the version with each change, and keeps every version whole', async t => {
+      const { store } = await open(t)
+      const first = written(await store.createFlag(aNewFlag({ createdBy: 'ada' })))
+      const second = written(await change(store, 1, 1, { name: 'two' }, { changedBy: 'bob' }))
+      assert.deepEqual(second, { ...first, name: 'two', version: 2, updatedAtMs: 9 })
+      const third = written(await change(store, 1, 1, { filters: { groups: [] }, active: false }))
+      const { count, results } = await store.listFlagVersions(1, 1, { limit: 2, offset: 0 })
+      assert.equal(count, 3)
+      assert.deepEqual(results, [
+        { flagId: 1, version: 3, flag: third, changedBy: null, createdAtMs: 9 },
+        { flagId: 1, version: 2, flag: second, changedBy: 'bob', createdAtMs: 9 },
+      ])
+      assert.deepEqual((await store.findFlagVersion(1, 1, 1))?.flag, first)
+      assert.equal((await store.findFlagVersion(1, 1, 1))?.changedBy, 'ada')
+      assert.equal(await store.findFlagVersion(1, 1, 4), null)
+      assert.equal(await store.findFlagVersion(2, 1, 1), null)
+    })
+
+    it('refuses a change that was made from an older version, and gives the current flag back', async t => {
+      const { store, revision } = await open(t)
+      await store.createFlag(aNewFlag())
+      const current = written(await change(store, 1, 1, { name: 'two' }, { expectedVersion: 1 }))
+      const before = await revision()
+      assert.deepEqual(await change(store, 1, 1, { name: 'late' }, { expectedVersion: 1 }), {
+        ok: false,
+        error: { staleVersion: current },
+      })
+      assert.deepEqual(await store.findFlag(1, '1'), current)
+      assert.equal((await store.listFlagVersions(1, 1, { limit: 9, offset: 0 })).count, 2)
+      assert.equal(await revision(), before)
+    })
+
+    it('lets one of two changes of the same version through', async t => {
+      const { store } = await open(t)
+      await store.createFlag(aNewFlag())
+      const both = await Promise.all(
+        ['left', 'right'].map(name => change(store, 1, 1, { name }, { expectedVersion: 1 })),
+      )
+      assert.equal(both.filter(result => result.ok).length, 1)
+      assert.equal((await store.findFlag(1, '1'))?.version, 2)
+    })
+
+    it('frees the key of a deleted flag, and brings the flag back only while the key is free', async t => {
+      const { store } = await open(t)
+      await store.createFlag(aNewFlag())
+      assert.equal(written(await change(store, 1, 1, { deleted: true })).deleted, true)
+      assert.equal(await store.findFlag(1, 'beta'), null)
+      assert.equal((await store.findFlag(1, '1'))?.deleted, true)
+      assert.deepEqual(await change(store, 1, 1, { name: 'x' }), { ok: false, error: 'not_found' })
+      assert.equal(written(await store.createFlag(aNewFlag())).id, 2)
+      assert.deepEqual(await change(store, 1, 1, { deleted: false }), { ok: false, error: 'key_taken' })
+      await change(store, 1, 2, { deleted: true })
+      assert.equal(written(await change(store, 1, 1, { deleted: false })).version, 3)
+    })
+
+    it('refuses a new key that another flag holds, and an unknown flag', async t => {
+      const { store } = await open(t)
+      await store.createFlag(aNewFlag({ key: 'a' }))
+      await store.createFlag(aNewFlag({ key: 'b' }))
+      assert.deepEqual(await change(store, 1, 2, { key: 'a' }), { ok: false, error: 'key_taken' })
+      assert.equal(written(await change(store, 1, 2, { key: 'c' })).key, 'c')
+      assert.deepEqual(await change(store, 1, 3, { key: 'd' }), { ok: false, error: 'not_found' })
+      assert.deepEqual(await change(store, 2, 1, { key: 'd' }), { ok: false, error: 'not_found' })
+    })
+
+    it('lists living flags, newest first, by page, text and state', async t => {
+      const { store } = await open(t)
+      for (const key of ['one', 'TWO_2', 'three']) await store.createFlag(aNewFlag({ key, active: key !== 'three' }))
+      await store.createFlag(aNewFlag({ key: 'gone' }))
+      await store.createFlag(aNewFlag({ key: 'other', projectId: 2 }))
+      await change(store, 1, 4, { deleted: true })
+      await change(store, 1, 1, { name: '100 % Sure' })
+      const keys = async (query: { search?: string; active?: boolean; limit?: number; offset?: number }) => {
+        const page = await store.listFlags(1, { limit: 10, offset: 0, ...query })
+        return `${page.count}: ${page.results.map(flag => flag.key).join(' ')}`
+      }
+      assert.equal(await keys({}), '3: three TWO_2 one')
+      assert.equal(await keys({ limit: 1, offset: 1 }), '3: TWO_2')
+      assert.equal(await keys({ active: false }), '1: three')
+      assert.equal(await keys({ search: 'two_' }), '1: TWO_2')
+      assert.equal(await keys({ search: '%' }), '1: one')
+      assert.equal(await keys({ search: 'sure', active: true }), '1: one')
+    })
+  })
+}

@@ -1,0 +1,39 @@
+// What the suites of the management store share: the stores under test, and short ways to write.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ManagementStore, Written } from '#ports/management-store.ts'
+import { chunkChanges } from '../support/state-builders.ts'
+
+export interface ManagementHarness {
+  readonly store: ManagementStore
+  readonly chunkStore: ChunkStore
+  revision(): Promise<number>
+}
+
+export type OpenManagement = (t: TestContext) => Promise<ManagementHarness>
+
+/** What a write stored; fails the test when it was refused. */
+export function written<T>(result: { ok: true; value: Written<T> } | { ok: false; error: unknown }): T {
+  assert.ok(result.ok, `refused: ${JSON.stringify(result)}`)
+  return result.value.value
+}
+
+/** A change of a flag at the time 9. */
+export function change(
+  store: ManagementStore,
+  projectId: number,
+  flagId: number,
+  patch: Omit<Parameters<ManagementStore['updateFlag']>[2], 'updatedAtMs'>,
+  options: { expectedVersion?: number; changedBy?: string } = {},
+) {
+  return store.updateFlag(projectId, flagId, { ...patch, updatedAtMs: 9 }, { changedBy: null, ...options })
+}
+
+/** Commits a chunk of the main lane: offset 77 at the time 12. */
+export async function commit(store: ChunkStore, changes: Parameters<typeof chunkChanges>[0]): Promise<void> {
+  await store.claimPosition('main', 'w1')
+  const position = { lane: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const
+  assert.equal(await store.commitChunk(chunkChanges(changes), position), 'committed')
+}

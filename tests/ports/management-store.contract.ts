@@ -1,0 +1,230 @@
+// What every management store keeps to beside flags (`flag-store.contract.ts`): project ids never given twice, one holder
+// of a token at a time, and a revision that moves with exactly the writes that concern evaluation.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { noQuotas } from '#core/project.ts'
+import type { Written } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { change, commit, type OpenManagement, written } from './management-harness.ts'
+
+export function managementStoreContract(adapter: string, open: OpenManagement): void {
+  describe(`ManagementStore on ${adapter}: projects`, () => {
+    it('gives ids from 1 up and never one twice, deleted or refused ones included', async t => {
+      const { store } = await open(t)
+      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_a' }))).id, 1)
+      assert.deepEqual(await store.createProject(aNewProject({ apiToken: 'phc_a' })), {
+        ok: false,
+        error: 'token_taken',
+      })
+      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_b' }))).id, 2)
+      await store.deleteProject(2)
+      assert.equal(written(await store.createProject(aNewProject({ apiToken: 'phc_b' }))).id, 3)
+      const { count, results } = await store.listProjects({ limit: 10, offset: 1 })
+      assert.equal(count, 2)
+      assert.deepEqual(
+        results.map(project => project.id),
+        [3],
+      )
+      assert.deepEqual(await store.listProjectIds(), [1, 3])
+    })
+
+    it('stores what it was given and changes what a patch names', async t => {
+      const { store } = await open(t)
+      const input = aNewProject({
+        name: "Zoë's",
+        timezone: 'Europe/Vienna',
+        anonymizeIps: true,
+        geoipEnabled: false,
+        propertyMatchingVersion: 1,
+        quotas: { ...noQuotas, events: 0, recordings: 5 },
+      })
+      const project = written(await store.createProject(input))
+      assert.deepEqual(project, { ...input, id: 1 })
+      assert.deepEqual(await store.findProject(1), project)
+      const quotas = { ...noQuotas, events: 100 }
+      const patched = written(await store.updateProject(1, { geoipEnabled: true, quotas }))
+      assert.deepEqual(patched, { ...project, geoipEnabled: true, quotas })
+      assert.deepEqual(await store.findProject(1), patched)
+    })
+
+    it('refuses a token of another project, takes its own again, and knows no deleted project', async t => {
+      const { store } = await open(t)
+      await store.createProject(aNewProject({ apiToken: 'phc_a' }))
+      await store.createProject(aNewProject({ apiToken: 'phc_b' }))
+      assert.deepEqual(await store.updateProject(1, { apiToken: 'phc_b' }), { ok: false, error: 'token_taken' })
+      assert.equal((await store.updateProject(1, { apiToken: 'phc_a' })).ok, true)
+      assert.equal((await store.deleteProject(1)).ok, true)
+      assert.deepEqual(await store.deleteProject(1), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.updateProject(1, { name: 'x' }), { ok: false, error: 'not_found' })
+      assert.equal(await store.findProject(1), null)
+    })
+  })
+
+  describe(`ManagementStore on ${adapter}: personal keys`, () => {
+    it('finds a key by its hash only, lists and deletes', async t => {
+      const { store } = await open(t)
+      const key = {
+        id: 'k1',
+        label: 'ci',
+        scopes: ['feature_flag:read', '*'],
+        scopedProjectIds: [1, 2],
+        createdAtMs: 5,
+        lastUsedAtMs: null,
+      }
+      assert.deepEqual(await store.createPersonalKey({ ...key, secretHash: 'abc' }), key)
+      assert.deepEqual(await store.findPersonalKeyByHash('abc'), key)
+      assert.equal(await store.findPersonalKeyByHash('k1'), null)
+      assert.deepEqual(await store.listPersonalKeys(), [key])
+      await assert.rejects(
+        store.createPersonalKey({ ...key, id: 'k2', secretHash: 'abc' }),
+        (error: unknown) => error instanceof PortError && error.code === 'conflict',
+      )
+      assert.equal(await store.deletePersonalKey('k1'), true)
+      assert.equal(await store.deletePersonalKey('k1'), false)
+      assert.equal(await store.findPersonalKeyByHash('abc'), null)
+    })
+  })
+
+  describe(`ManagementStore on ${adapter}: what the worker wrote`, () => {
+    it('shows a person with ids and looks for it by id, uuid and text', async t => {
+      const { store, chunkStore } = await open(t)
+      const ada = aPerson({ uuid: 'u-ada', properties: parseJson('{"plan":"Free","v":1.0}') as JsonObject })
+      const bob = aPerson({ uuid: 'u-bob', version: 4, isIdentified: true })
+      await commit(chunkStore, {
+        persons: [created(ada), created(bob)],
+        mappings: [created(aMapping(ada, 'ada')), created(aMapping(ada, 'anon', 1)), created(aMapping(bob, 'bob_1'))],
+      })
+      const view = await store.findPersonByUuid(1, 'u-ada')
+      assert.equal(JSON.stringify(view?.properties), '{"plan":"Free","v":1.0}')
+      assert.deepEqual(view?.distinctIds, [aMapping(ada, 'ada'), aMapping(ada, 'anon', 1)])
+      assert.deepEqual(view?.flagOverrides, [])
+      assert.equal(await store.findPersonByUuid(2, 'u-ada'), null)
+      const uuids = async (query: { distinctId?: string; uuid?: string; search?: string; offset?: number }) => {
+        const page = await store.listPersons(1, { limit: 1, offset: 0, ...query })
+        return page.results.map(person => person.uuid).join(' ') + (page.hasMore ? ' …' : '')
+      }
+      assert.equal(await uuids({}), 'u-bob …')
+      assert.equal(await uuids({ offset: 1 }), 'u-ada')
+      assert.equal(await uuids({ distinctId: 'anon' }), 'u-ada')
+      assert.equal(await uuids({ distinctId: 'anon', uuid: 'u-bob' }), '')
+      assert.equal(await uuids({ search: 'free' }), 'u-ada')
+      assert.equal(await uuids({ search: 'BOB_' }), 'u-bob')
+      assert.equal(await uuids({ search: '%' }), '')
+      const { results } = await store.listPersons(1, { uuid: 'u-bob', limit: 5, offset: 0 })
+      assert.deepEqual([results[0]?.version, results[0]?.isIdentified, results[0]?.id], [4, true, 2])
+    })
+
+    it('shows groups and their types', async t => {
+      const { store, chunkStore } = await open(t)
+      const acme = aGroup({ properties: { name: 'Acme', constructor: 1 } })
+      const later = aGroup({ key: 'later', createdAtMs: acme.createdAtMs + 1 })
+      await commit(chunkStore, {
+        groupTypes: [{ projectId: 1, name: 'company', index: 0 }],
+        groups: [created(acme), created(later), created(aGroup({ typeIndex: 1 }))],
+      })
+      assert.deepEqual(await store.listGroupTypes(1), [{ projectId: 1, name: 'company', index: 0 }])
+      assert.deepEqual(await store.listGroupTypes(2), [])
+      const { marks: _, ...view } = acme
+      assert.deepEqual(await store.findStoredGroup(1, 0, 'acme'), view)
+      assert.equal(await store.findStoredGroup(1, 0, '__proto__'), null)
+      const page = await store.listGroups(1, { typeIndex: 0, limit: 1, offset: 0 })
+      assert.deepEqual([page.results[0]?.key, page.hasMore], ['later', true])
+      const found = await store.listGroups(1, { typeIndex: 0, search: 'ACME', limit: 9, offset: 0 })
+      assert.deepEqual(found, { results: [view], hasMore: false })
+    })
+
+    it('says where the worker stands in a lane', async t => {
+      const { store, chunkStore } = await open(t)
+      assert.deepEqual(await store.findLogPosition('main'), { offset: 0, committedAtMs: null })
+      await commit(chunkStore, {})
+      assert.deepEqual(await store.findLogPosition('main'), { offset: 77, committedAtMs: 12 })
+      assert.deepEqual(await store.findLogPosition('historical'), { offset: 0, committedAtMs: null })
+    })
+  })
+
+  describe(`ManagementStore on ${adapter}: usage`, () => {
+    it('adds flag requests up and sets event counts, side by side', async t => {
+      const { store } = await open(t)
+      const day = '2026-03-01'
+      await store.addFlagRequests([
+        { projectId: 1, day, count: 2 },
+        { projectId: 2, day, count: 9 },
+      ])
+      await store.saveEventCounts(1, [{ day, eventsCharged: 5, eventsImported: 1 }], '2026-02-01')
+      await store.saveEventCounts(1, [{ day, eventsCharged: 6, eventsImported: 1 }], '2026-02-01')
+      await store.addFlagRequests([{ projectId: 1, day, count: 3 }])
+      await store.addFlagRequests([])
+      const row = { day, eventsCharged: 6, eventsImported: 1, flagRequests: 5 }
+      assert.deepEqual(await store.listUsage(1, day, day), [row])
+      assert.deepEqual(await store.listUsage(1, '2026-03-02', '2026-03-09'), [])
+    })
+
+    it('sets a frozen day once more and then never again', async t => {
+      const { store } = await open(t)
+      const save = (eventsCharged: number, frozenBeforeDay: string) =>
+        store.saveEventCounts(1, [{ day: '2026-03-01', eventsCharged, eventsImported: 0 }], frozenBeforeDay)
+      const charged = async () => (await store.listUsage(1, '2026-03-01', '2026-03-01'))[0]?.eventsCharged
+      await save(10, '2026-02-28')
+      await save(20, '2026-03-02')
+      assert.equal(await charged(), 20)
+      await save(30, '2026-03-03')
+      assert.equal(await charged(), 20)
+    })
+  })
+
+  describe(`ManagementStore on ${adapter}: revision`, () => {
+    it('moves by one with each write that concerns evaluation, and is the one that the answer names', async t => {
+      const { store, chunkStore, revision } = await open(t)
+      const writes: readonly (() => Promise<{ ok: boolean; value?: Written<unknown> }>)[] = [
+        () => store.createProject(aNewProject({ apiToken: 'phc_r' })),
+        () => store.updateProject(1, { quotas: { ...noQuotas, featureFlagRequests: 3 } }),
+        () => store.updateProject(1, { apiToken: 'phc_s' }),
+        () => store.createFlag(aNewFlag()),
+        () => change(store, 1, 1, { active: false }),
+        () => change(store, 1, 1, { deleted: true }),
+        () => store.deleteProject(1),
+      ]
+      for (const write of writes) {
+        const before = await revision()
+        const result = await write()
+        assert.equal(result.value?.revision, before + 1)
+        assert.equal(await revision(), before + 1)
+      }
+      const before = await revision()
+      await commit(chunkStore, { groupTypes: [{ projectId: 1, name: 'company', index: 0 }] })
+      assert.equal(await revision(), before + 1)
+    })
+
+    it('stays with writes that do not', async t => {
+      const { store, chunkStore, revision } = await open(t)
+      await store.createProject(aNewProject({ apiToken: 'phc_x' }))
+      await store.createFlag(aNewFlag())
+      const before = await revision()
+      await store.createProject(aNewProject({ apiToken: 'phc_x' }))
+      await store.createFlag(aNewFlag())
+      await change(store, 1, 7, { name: 'x' })
+      await store.deleteProject(7)
+      await store.createPersonalKey({
+        id: 'k',
+        label: '',
+        scopes: [],
+        scopedProjectIds: [],
+        createdAtMs: 0,
+        lastUsedAtMs: null,
+        secretHash: 'h',
+      })
+      await store.addFlagRequests([{ projectId: 1, day: '2026-03-01', count: 2 }])
+      await store.saveEventCounts(1, [{ day: '2026-03-01', eventsCharged: 1, eventsImported: 0 }], '2026-01-01')
+      const person = aPerson()
+      await commit(chunkStore, {
+        persons: [created(person)],
+        mappings: [created(aMapping(person, 'ada'))],
+        groups: [created(aGroup())],
+      })
+      assert.equal(await revision(), before)
+    })
+  })
+}

@@ -1,0 +1,43 @@
+import type { TestContext } from 'node:test'
+import { migrateSqlite } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { flagStoreContract } from './flag-store.contract.ts'
+import type { ManagementHarness, OpenManagement } from './management-harness.ts'
+import { managementStoreContract } from './management-store.contract.ts'
+
+const adapters: Record<string, OpenManagement> = {
+  sqlite: t =>
+    open(t, async dataFolder => {
+      await migrateSqlite(dataFolder)
+      return openSqliteManagementStore({ dataFolder, access: 'write' })
+    }),
+  'sqlite through the state thread': t =>
+    open(t, dataFolder => openStateWriter({ dataFolder, logger: silentLogger() })),
+}
+
+for (const [adapter, openAdapter] of Object.entries(adapters)) {
+  managementStoreContract(adapter, openAdapter)
+  flagStoreContract(adapter, openAdapter)
+}
+
+async function open(
+  t: TestContext,
+  openStore: (dataFolder: string) => Promise<ManagementStore>,
+): Promise<ManagementHarness> {
+  const dataFolder = tempDir(t)
+  const store = await openStore(dataFolder)
+  const chunkStore = openSqliteChunkStore({ dataFolder })
+  const definitions = openSqliteDefinitionStore({ dataFolder })
+  t.after(async () => {
+    await store.close()
+    await chunkStore.close()
+    await definitions.close()
+  })
+  return { store, chunkStore, revision: () => definitions.revision() }
+}
