@@ -28,12 +28,17 @@ export type MergeOutcome =
 export function mergeRequestOf(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {
     const otherId = ownValue(properties, '$anon_distinct_id')
-    return otherId === undefined ? null : { otherId: otherId === null ? 'null' : String(otherId), dangerously: false }
+    return otherId === undefined ? null : linkTo(otherId === null ? 'null' : String(otherId), false)
   }
   if (eventName !== '$create_alias' && eventName !== '$merge_dangerously') return null
   const alias = ownValue(properties, 'alias')
   if (typeof alias !== 'string' || alias === '') return null
-  return { otherId: alias, dangerously: eventName === '$merge_dangerously' }
+  return linkTo(alias, eventName === '$merge_dangerously')
+}
+
+/** Ids are stored as well-formed text; what the event's own id has gone through at the edge is made up for here. */
+function linkTo(otherId: string, dangerously: boolean): MergeRequest {
+  return { otherId: otherId.toWellFormed(), dangerously }
 }
 
 /** Links `otherId` to the person of `survivorId`. Source: docs/wire/ingestion.md 6.4 steps 1–6; vectors. */

@@ -1,0 +1,85 @@
+// What a chunk has to say besides its rows: the count of every outcome (accepted = stored + dropped + rejected) and the
+// project's warnings; how many of a type are kept is the store's business. An import's warnings become one per job and chunk,
+// by reason with samples, so that they do not fill the project's list.
+
+import type { JsonObject, JsonValue } from '../json.ts'
+import type { CapturedEvent, LogLane } from './captured-event.ts'
+import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
+
+const sampleCountMax = 20
+/** Younger than this an imported event counts as recent. Source: docs/wire/import.md 3.2, 3.11. */
+const recentMsMax = 48 * 3_600_000
+
+interface ImportNotes {
+  readonly projectId: number
+  readonly importJobId: number
+  timestampMs: number
+  readonly reasons: Map<string, { count: number; samples: JsonValue[] }>
+}
+
+export class ChunkReport {
+  private readonly lane: LogLane
+  private readonly outcomes = new Map<number, Map<string, ChunkOutcome>>()
+  private readonly warnings: IngestionWarning[] = []
+  private readonly imports = new Map<string, ImportNotes>()
+
+  constructor(lane: LogLane) {
+    this.lane = lane
+  }
+
+  /** @param reason '' for stored. */
+  count(projectId: number, outcome: ChunkOutcome['outcome'], reason: string, count = 1): void {
+    let ofProject = this.outcomes.get(projectId)
+    if (ofProject === undefined) {
+      ofProject = new Map()
+      this.outcomes.set(projectId, ofProject)
+    }
+    const key = reason === '' ? outcome : `${outcome}:${reason}`
+    const known = ofProject.get(key)
+    if (known !== undefined) (known as { count: number }).count += count
+    else ofProject.set(key, { projectId, lane: this.lane, outcome, reason, count })
+  }
+
+  warn(event: CapturedEvent, type: string, details: JsonObject): void {
+    if (event.lane === 'historical') {
+      this.note(event, type, details)
+      return
+    }
+    this.warnings.push({ projectId: event.projectId, type, details, timestampMs: event.receivedAtMs })
+  }
+
+  noteRecentImport(event: CapturedEvent): void {
+    if (event.receivedAtMs - event.timestampMs < recentMsMax) this.note(event, 'recent', { eventUuid: event.uuid })
+  }
+
+  allOutcomes(): ChunkOutcome[] {
+    return [...this.outcomes.values()].flatMap(ofProject => [...ofProject.values()])
+  }
+
+  /** Source: docs/wire/import.md 3.9. */
+  allWarnings(): IngestionWarning[] {
+    const ofImports = Array.from(this.imports.values(), ({ projectId, importJobId, timestampMs, reasons }) => {
+      const byReason: JsonObject = {}
+      for (const [reason, { count, samples }] of reasons) byReason[reason] = { count, samples }
+      return { projectId, type: 'historical_migration', details: { importJobId, reasons: byReason }, timestampMs }
+    })
+    return [...this.warnings, ...ofImports]
+  }
+
+  private note(event: CapturedEvent, reason: string, details: JsonObject): void {
+    const { projectId, importJobId, receivedAtMs } = event
+    const key = `${projectId}:${importJobId}`
+    let notes = this.imports.get(key)
+    if (notes === undefined) {
+      notes = { projectId, importJobId, timestampMs: receivedAtMs, reasons: new Map() }
+      this.imports.set(key, notes)
+    }
+    notes.timestampMs = Math.max(notes.timestampMs, receivedAtMs)
+    const known = notes.reasons.get(reason)
+    if (known === undefined) notes.reasons.set(reason, { count: 1, samples: [details] })
+    else {
+      known.count += 1
+      if (known.samples.length < sampleCountMax) known.samples.push(details)
+    }
+  }
+}

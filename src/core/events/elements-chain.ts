@@ -1,0 +1,42 @@
+// Writes the one-line text of the elements under a click from `$elements`. Reading it back is `elements-chain-parse.ts`.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, textOf } from '../json.ts'
+
+const textLengthMax = 400
+const hrefLengthMax = 2048
+
+/**
+ * Elements joined by `;`, innermost first: tag name, `.class` for each class sorted, `:`, then `key="value"` by key.
+ * Source: docs/wire/ingestion.md 6.8; vectors.
+ */
+export function elementsChain(elements: readonly JsonValue[]): string {
+  return elements.filter(isJsonObject).map(elementText).join(';').toWellFormed()
+}
+
+function elementText(element: JsonObject): string {
+  const attributes = new Map<string, string>()
+  for (const key of Object.keys(element))
+    if (key.startsWith('attr__') && element[key] !== null) attributes.set(key, textOf(element[key]!))
+  const text = ownValue(element, '$el_text')
+  if (typeof text === 'string' && text !== '') attributes.set('text', text.slice(0, textLengthMax))
+  const href = ownValue(element, 'attr__href')
+  if (typeof href === 'string' && href !== '') attributes.set('href', href.slice(0, hrefLengthMax))
+  const id = ownValue(element, 'attr__id')
+  if (id !== undefined && id !== null && id !== '') attributes.set('attr_id', textOf(id))
+  attributes.set('nth-child', textOf(ownValue(element, 'nth_child') ?? 0))
+  attributes.set('nth-of-type', textOf(ownValue(element, 'nth_of_type') ?? 0))
+  const keys = [...attributes.keys()].sort()
+  const tagName = ownValue(element, 'tag_name')
+  const tag = typeof tagName === 'string' ? tagName : ''
+  return `${tag}${classesText(element)}:${keys.map(key => `${key}="${attributes.get(key)!.replaceAll('"', '\\"')}"`).join('')}`
+}
+
+function classesText(element: JsonObject): string {
+  const value = ownValue(element, 'attr__class') ?? null
+  const classes = Array.isArray(value) ? value.map(textOf) : typeof value === 'string' ? value.split(/\s+/) : []
+  return classes
+    .filter(name => name !== '')
+    .sort()
+    .map(name => `.${name.replaceAll('"', '')}`)
+    .join('')
+}

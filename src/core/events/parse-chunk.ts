@@ -1,0 +1,109 @@
+// A chunk's records with their JSON parsed, once: what the single load is for and what `process-chunk.ts` applies.
+// A record that cannot be parsed is a value here, so that it never stops its chunk.
+
+import { groupEventNames, groupIdentityOf } from '../groups/group-update.ts'
+import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
+import { isIllegalDistinctId, mergeRequestOf } from '../persons/person-merge.ts'
+import type { CapturedEvent, CapturedReject, LogLane, LogRecord } from './captured-event.ts'
+import type { ChunkSubjects } from './chunk.ts'
+
+/** Records as they were read: `records[0]` stands at `firstOffset`. */
+export interface ChunkRecords {
+  readonly lane: LogLane
+  readonly firstOffset: number
+  readonly records: readonly LogRecord[]
+}
+
+export interface ParsedEvent {
+  readonly kind: 'event'
+  readonly offset: number
+  readonly event: CapturedEvent
+  readonly properties: JsonObject
+  /** The top-level maps. */
+  readonly set: JsonObject | null
+  readonly setOnce: JsonObject | null
+}
+
+export type ParsedRecord =
+  | ParsedEvent
+  /** An event that cannot be processed: its text is not an object, or processing it has failed before. */
+  | { readonly kind: 'failed'; readonly offset: number; readonly event: CapturedEvent; readonly message: string }
+  | { readonly kind: 'reject'; readonly offset: number; readonly reject: CapturedReject }
+  | { readonly kind: 'damaged'; readonly offset: number; readonly body: Uint8Array }
+
+export interface ParsedChunk {
+  readonly lane: LogLane
+  readonly records: readonly ParsedRecord[]
+}
+
+/** @param failures offsets of records that must not be processed, with the reason. */
+export function parseChunk(chunk: ChunkRecords, failures: ReadonlyMap<number, string>): ParsedChunk {
+  const records = chunk.records.map((record, index) => parseRecord(record, chunk.firstOffset + index, failures))
+  return { lane: chunk.lane, records }
+}
+
+function parseRecord(record: LogRecord, offset: number, failures: ReadonlyMap<number, string>): ParsedRecord {
+  if (record.kind === 'reject') return { kind: 'reject', offset, reject: record.reject }
+  if (record.kind === 'damaged') return { kind: 'damaged', offset, body: record.body }
+  const { event } = record
+  const message = failures.size > 0 ? failures.get(offset) : undefined
+  if (message !== undefined) return { kind: 'failed', offset, event, message }
+  try {
+    const properties = parseJson(event.propertiesJson)
+    if (!isJsonObject(properties)) return { kind: 'failed', offset, event, message: 'properties are not an object' }
+    return {
+      kind: 'event',
+      offset,
+      event,
+      properties,
+      set: parseMap(event.setJson),
+      setOnce: parseMap(event.setOnceJson),
+    }
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError) && !(cause instanceof RangeError)) throw cause
+    return { kind: 'failed', offset, event, message: cause.message }
+  }
+}
+
+function parseMap(text: string | null): JsonObject | null {
+  const value = text === null ? null : parseJson(text)
+  return value !== null && isJsonObject(value) ? value : null
+}
+
+/** What the chunk's events may touch, each once: for the single load before they are applied. */
+export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
+  const distinctIds = new Map<number, Set<string>>()
+  const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
+  const groups = new Map<string, ChunkSubjects['groups'][number]>()
+  for (const record of chunk.records) {
+    if (record.kind !== 'event') continue
+    const { event, properties } = record
+    let ids = distinctIds.get(event.projectId)
+    if (ids === undefined) {
+      ids = new Set()
+      distinctIds.set(event.projectId, ids)
+    }
+    ids.add(event.distinctId)
+    const merge = mergeRequestOf(event.name, properties)
+    if (merge !== null && !isIllegalDistinctId(merge.otherId)) {
+      ids.add(merge.otherId)
+      const { projectId, distinctId } = event
+      mergingDistinctIds.push({ projectId, distinctId }, { projectId, distinctId: merge.otherId })
+    }
+    if (!groupEventNames.has(event.name)) continue
+    const group = groupIdentityOf(properties)
+    if (group !== null)
+      groups.set(JSON.stringify([event.projectId, group.typeName, group.key]), {
+        projectId: event.projectId,
+        ...group,
+      })
+  }
+  return {
+    distinctIds: [...distinctIds].flatMap(([projectId, ids]) =>
+      Array.from(ids, distinctId => ({ projectId, distinctId })),
+    ),
+    groups: [...groups.values()],
+    projectIds: [...distinctIds.keys()],
+    mergingDistinctIds,
+  }
+}

@@ -1,0 +1,135 @@
+// A chunk of the log becomes rows and changes: every event in order, against what was loaded for it. Pure: the same
+// records and the same loaded state give the same rows byte for byte, which is what makes a crash between writing the
+// rows and committing the state harmless. Reading, loading and writing is `services/process-events.ts`.
+
+import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
+import { applyEvent } from './apply-event.ts'
+import type { CapturedEvent } from './captured-event.ts'
+import type { ChunkChanges, LoadedChunk } from './chunk.ts'
+import { ChunkReport } from './chunk-report.ts'
+import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
+import type { GeoipOf } from './enrich-event.ts'
+import type { ParsedChunk, ParsedEvent } from './parse-chunk.ts'
+import { rejectOfDamage, rejectOfEvent, rejectOfReject } from './rejects.ts'
+import type { PersonIdOverride, RejectedEvent, StoredEvent } from './stored-event.ts'
+
+export interface ProcessedChunk {
+  readonly rows: {
+    readonly events: readonly StoredEvent[]
+    /** Rows of import jobs that are not published yet. */
+    readonly pendingEvents: readonly StoredEvent[]
+    readonly overrides: readonly PersonIdOverride[]
+    readonly rejected: readonly RejectedEvent[]
+  }
+  /** The log record behind each of `rows.events` and `rows.pendingEvents`, for rows that the store refuses. */
+  readonly sources: { readonly events: readonly ParsedEvent[]; readonly pendingEvents: readonly ParsedEvent[] }
+  readonly changes: ChunkChanges
+}
+
+export interface ProcessOptions {
+  /** Null for an address that nothing is known of. */
+  readonly lookUpGeoip: (address: string) => GeoipLocation | null
+  /** Jobs whose rows are kept apart until they are published. */
+  readonly pendingJobIds?: ReadonlySet<number>
+}
+
+/** Which record made processing throw, so that it can be set aside and the rest go on. */
+export class RecordError extends Error {
+  readonly offset: number
+  constructor(offset: number, cause: unknown) {
+    super(`record ${offset}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'RecordError'
+    this.offset = offset
+  }
+}
+
+/**
+ * Applies a chunk. Neither `chunk` nor `loaded` is changed.
+ * @throws RecordError for a record that the rules cannot digest; nothing of the attempt is kept.
+ */
+export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
+  const projects = openChunkState(loaded)
+  const report = new ChunkReport(chunk.lane)
+  const geoipOf = rememberedGeoip(options.lookUpGeoip)
+  const rejected: RejectedEvent[] = []
+  const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
+  const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
+  for (const record of chunk.records) {
+    switch (record.kind) {
+      case 'event': {
+        const row = applyRecord(projects, report, geoipOf, record)
+        if (row === null) break
+        const list = options.pendingJobIds?.has(row.importJobId) === true ? pending : visible
+        list.rows.push(row)
+        list.sources.push(record)
+        break
+      }
+      case 'failed':
+        rejected.push(rejectOfEvent(record.offset, record.event, 'processing_failed', record.message))
+        report.count(record.event.projectId, 'rejected', 'processing_failed')
+        break
+      case 'reject':
+        rejected.push(rejectOfReject(record.offset, record.reject))
+        report.count(record.reject.projectId, 'rejected', record.reject.reason)
+        break
+      case 'damaged':
+        rejected.push(rejectOfDamage(record.offset, chunk.lane, record.body))
+        report.count(0, 'rejected', 'log_record_damaged')
+        break
+      default:
+        record satisfies never
+    }
+  }
+  const { changes, overrides } = closeChunkState(projects)
+  return {
+    rows: { events: visible.rows, pendingEvents: pending.rows, overrides, rejected },
+    sources: { events: visible.sources, pendingEvents: pending.sources },
+    changes: { ...changes, warnings: report.allWarnings(), outcomes: report.allOutcomes() },
+  }
+}
+
+function applyRecord(
+  projects: ReadonlyMap<number, ProjectState>,
+  report: ChunkReport,
+  geoipOf: GeoipOf,
+  record: ParsedEvent,
+): StoredEvent | null {
+  const { event, offset } = record
+  const state = projects.get(event.projectId)
+  if (state === undefined) {
+    report.count(event.projectId, 'dropped', 'unknown_project')
+    return null
+  }
+  if (event.lane === 'historical') report.noteRecentImport(event)
+  try {
+    const applied = applyEvent({ state, geoipOf, warn: warnerOf(report, event) }, record)
+    if (applied.kind === 'stored') {
+      report.count(event.projectId, 'stored', '')
+      return applied.row
+    }
+    report.count(event.projectId, 'dropped', applied.reason)
+    return null
+  } catch (cause) {
+    throw new RecordError(offset, cause)
+  }
+}
+
+function warnerOf(report: ChunkReport, event: CapturedEvent): (type: string, details: JsonDetails) => void {
+  return (type, details) => report.warn(event, type, details)
+}
+
+type JsonDetails = Parameters<ChunkReport['warn']>[2]
+
+/** One look-up per address and chunk. */
+function rememberedGeoip(lookUp: ProcessOptions['lookUpGeoip']): GeoipOf {
+  const known = new Map<string, GeoipProperties | null>()
+  return address => {
+    let properties = known.get(address)
+    if (properties === undefined) {
+      const location = lookUp(address)
+      properties = location === null ? null : geoipProperties(location)
+      known.set(address, properties)
+    }
+    return properties
+  }
+}
