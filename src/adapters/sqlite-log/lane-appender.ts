@@ -33,6 +33,10 @@ export class CommitUnknownError extends Error {
 const frameRecordsMax = 500
 const frameBytesMax = 1024 * 1024
 
+/** Between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
+const busyDelayMs = { first: 0.2, max: 2 }
+const neverNotified = new Int32Array(new SharedArrayBuffer(4))
+
 export class LaneAppender {
   readonly #options: LaneAppenderOptions
   #segment: WritableSegment | null = null
@@ -132,9 +136,11 @@ class WritableSegment {
   readonly #next: Database.Statement
   readonly #pageCount: Database.Statement
   readonly #pageBytes: number
+  readonly #busyTimeoutMs: number
 
   constructor(name: SegmentName, busyTimeoutMs: number) {
     this.name = name
+    this.#busyTimeoutMs = busyTimeoutMs
     this.#db = openSegment(name.path, 'write', busyTimeoutMs)
     this.#begin = this.#db.prepare('BEGIN IMMEDIATE')
     this.#commit = this.#db.prepare('COMMIT')
@@ -146,10 +152,22 @@ class WritableSegment {
     this.#next = this.#db.prepare('SELECT next_offset FROM segment').pluck()
     this.#pageCount = this.#db.prepare('PRAGMA page_count').pluck()
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
+    // Only beginning ever waits, and it does so itself.
+    this.#db.pragma('busy_timeout = 0')
   }
 
+  /** Waits for its turn. @throws SqliteError `SQLITE_BUSY…` when that takes too long. */
   begin(): void {
-    this.#begin.run()
+    const giveUpAtMs = performance.now() + this.#busyTimeoutMs
+    for (let delayMs = busyDelayMs.first; ; delayMs = Math.min(delayMs * 1.5, busyDelayMs.max)) {
+      try {
+        this.#begin.run()
+        return
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > giveUpAtMs) throw error
+      }
+      Atomics.wait(neverNotified, 0, 0, delayMs)
+    }
   }
 
   rollback(): void {
@@ -188,9 +206,8 @@ class WritableSegment {
     try {
       this.#commit.run()
     } catch (error) {
-      const code = (error as { code?: string }).code ?? ''
       // Without room the end of the commit is not there, and a busy file was not touched.
-      if (code === 'SQLITE_FULL' || code.startsWith('SQLITE_BUSY')) throw error
+      if (isBusy(error) || (error as { code?: string }).code === 'SQLITE_FULL') throw error
       throw new CommitUnknownError(error)
     }
   }
@@ -198,4 +215,8 @@ class WritableSegment {
   close(): void {
     this.#db.close()
   }
+}
+
+function isBusy(error: unknown): boolean {
+  return String((error as { code?: unknown }).code).startsWith('SQLITE_BUSY')
 }
