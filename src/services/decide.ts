@@ -1,0 +1,201 @@
+// Evaluating the flags of one request: find the project, load what its flags may read of the subject, evaluate.
+// Nothing here waits when the stores answer at once; nothing waits long when they do not. How the request came in and how
+// the answer looks is the wire's business.
+
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import {
+  type EvaluationSubject,
+  noGroupRows,
+  noHashKeyOverrides,
+  usableGroupKey,
+} from '#core/flags/evaluation-subject.ts'
+import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
+import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
+import { ownValue, type PropertyBag } from '#core/json.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { Project } from '#core/project.ts'
+import { ok } from '#core/result.ts'
+import type { SubjectPerson, SubjectStore } from '#ports/subject-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { type GuardOptions, guardSubjects, type Loaded } from './guarded-subjects.ts'
+
+export interface DecideServiceOptions {
+  /** The compiled definitions of a project API key; null: no such project. */
+  readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
+  readonly subjects: SubjectStore
+  /** Properties of a public address (`$geoip_…`, only those with a value); null when nothing is known of it. */
+  readonly lookUpGeoip?: (address: string) => PropertyBag | null
+  /** Whether the project has used up its flag requests; those of a project with a quota of 0 always are. */
+  readonly isOverFlagQuota?: (project: Project) => boolean
+  /** Called once per request whose flags are evaluated. */
+  readonly countFlagRequest: (projectId: number) => void
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** For tests: the bound on look-ups and the clock of slices. */
+  readonly guard?: Partial<Pick<GuardOptions, 'timeoutMs' | 'failuresMax' | 'restMs' | 'monotonicNowMs' | 'startTimer'>>
+}
+
+export type DecideResult =
+  | { readonly kind: 'unknown_key' }
+  | { readonly kind: 'missing_distinct_id' }
+  | { readonly kind: 'disabled' | 'quota_limited'; readonly project: CompiledProject }
+  | { readonly kind: 'evaluated'; readonly evaluation: FlagEvaluation }
+
+export interface DecideService {
+  /** Never rejects for a store that is down: the flags that need it are unknown then. @param nowMs epoch ms. */
+  decide(request: EvaluationRequest, nowMs: number): MaybePromise<DecideResult>
+}
+
+/** An evaluation gives the event loop back after so long. */
+const sliceMs = 10
+
+export function createDecideService(options: DecideServiceOptions): DecideService {
+  const { logger, metrics } = options
+  const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
+  const subjects = guardSubjects({
+    subjects: options.subjects,
+    logger,
+    metrics,
+    timeoutMs: 250,
+    failuresMax: 5,
+    restMs: 1_000,
+    startTimer: startNodeTimer,
+    ...options.guard,
+    monotonicNowMs,
+  })
+  const evaluated = metrics.flagEvaluations.labels('evaluated')
+  const withErrors = metrics.flagEvaluations.labels('evaluated_with_errors')
+  const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)
+
+  return {
+    decide(request, nowMs) {
+      const project = options.findProject(request.apiKey)
+      return project instanceof Promise
+        ? project.then(found => decideFor(found, request, nowMs))
+        : decideFor(project, request, nowMs)
+    },
+  }
+
+  function decideFor(
+    project: CompiledProject | null,
+    request: EvaluationRequest,
+    nowMs: number,
+  ): MaybePromise<DecideResult> {
+    if (project === null) return refused({ kind: 'unknown_key' })
+    if (request.disableFlags) return refused({ kind: 'disabled', project })
+    if (request.distinctId === null) return refused({ kind: 'missing_distinct_id' })
+    if (isOverFlagQuota(project.project)) return refused({ kind: 'quota_limited', project })
+    options.countFlagRequest(project.project.id)
+
+    const selected = selectFlags(project, request.selection)
+    const needs = needsOfSelected(project, selected)
+    const asked = { ...requestPart(project, request), distinctId: request.distinctId }
+    const person = loadPerson(project, needs, request, asked)
+    const groupRows = loadGroupRows(project, needs, asked)
+    const evaluate = (
+      loadedPerson: EvaluationSubject['person'],
+      loadedRows: EvaluationSubject['groupRows'],
+    ): MaybePromise<DecideResult> => {
+      const subject: EvaluationSubject = {
+        ...asked,
+        anonDistinctId: request.anonDistinctId,
+        deviceId: request.deviceId,
+        person: loadedPerson,
+        groupRows: loadedRows,
+        hashKeyOverrides: noHashKeyOverrides,
+        nowMs,
+      }
+      return runInSlices(new FlagEvaluation(project, selected, subject))
+    }
+    return person instanceof Promise || groupRows instanceof Promise
+      ? Promise.all([person, groupRows]).then(([loaded, rows]) => evaluate(loaded, rows))
+      : evaluate(person, groupRows)
+  }
+
+  /** What the request itself says of the subject. */
+  function requestPart(project: CompiledProject, request: EvaluationRequest) {
+    const { groups, personProperties, groupProperties, geoipAddress } = request
+    const located = project.readsGeoip && geoipAddress !== '' ? options.lookUpGeoip?.(geoipAddress) : null
+    return { groups, personProperties, groupProperties, geoip: located ?? null }
+  }
+
+  function loadPerson(
+    project: CompiledProject,
+    needs: FlagNeeds,
+    request: EvaluationRequest,
+    asked: Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 'geoip' | 'distinctId'>,
+  ): MaybePromise<Loaded<SubjectPerson | null>> {
+    if (request.onlyUseOverridePersonProperties || !needsStoredPerson(needs, asked)) return nobody
+    return subjects.findPerson(project.project.id, asked.distinctId)
+  }
+
+  function loadGroupRows(
+    project: CompiledProject,
+    needs: FlagNeeds,
+    asked: Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 'geoip' | 'distinctId' | 'groups'>,
+  ): MaybePromise<EvaluationSubject['groupRows']> {
+    if (needs.groupKeys.size === 0) return noGroupRows
+    const rows = new Map<number, Loaded<PropertyBag | null>>()
+    const waits: Promise<void>[] = []
+    for (const typeIndex of needs.groupKeys.keys()) {
+      const typeName = project.groupTypeNames[typeIndex]
+      const key = typeName === undefined ? '' : usableGroupKey(ownValue(asked.groups, typeName))
+      if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
+      const found = subjects.findGroup(project.project.id, typeIndex, key)
+      const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
+        rows.set(typeIndex, loaded.ok ? ok(loaded.value?.properties ?? null) : loaded)
+      }
+      if (found instanceof Promise) waits.push(found.then(keep))
+      else keep(found)
+    }
+    return waits.length === 0 ? rows : Promise.all(waits).then(() => rows)
+  }
+
+  function runInSlices(evaluation: FlagEvaluation): MaybePromise<DecideResult> {
+    let sliceEndMs = 0
+    const isTimeUp = () => {
+      const nowMs = monotonicNowMs()
+      if (sliceEndMs === 0) sliceEndMs = nowMs + sliceMs
+      return nowMs >= sliceEndMs
+    }
+    if (evaluation.advance(isTimeUp)) return finished(evaluation)
+    return new Promise((resolve, reject) => {
+      const goOn = () => {
+        try {
+          sliceEndMs = 0
+          if (evaluation.advance(isTimeUp)) resolve(finished(evaluation))
+          else setImmediate(goOn)
+        } catch (cause) {
+          reject(cause)
+        }
+      }
+      setImmediate(goOn)
+    })
+  }
+
+  function finished(evaluation: FlagEvaluation): DecideResult {
+    if (evaluation.hasErrors) {
+      withErrors.inc()
+      for (const outcome of evaluation.outcomes) {
+        if (outcome?.kind === 'unknown') metrics.flagsUnknown.inc({ reason: outcome.reason })
+      }
+      if (evaluation.fault !== undefined) logger.error({ err: evaluation.fault }, 'evaluating a flag failed')
+    } else evaluated.inc()
+    return { kind: 'evaluated', evaluation }
+  }
+
+  function refused(result: DecideResult): DecideResult {
+    metrics.flagEvaluations.inc({ result: result.kind })
+    return result
+  }
+}
+
+const nobody: Loaded<null> = ok(null)
+
+function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
+  const timer = setTimeout(callback, delayMs)
+  return { cancel: () => clearTimeout(timer) }
+}

@@ -1,0 +1,152 @@
+// The answers of `/decide` and `/flags`, put together from texts that are prepared once per flag and outcome.
+// Source: docs/wire/service.md §2.2; docs/wire/evaluation.md 2.
+
+import type { CompiledFlag } from '#core/flags/compile-flag.ts'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
+import { type FlagTexts, prepareFlagTexts } from './flag-texts.ts'
+
+export interface AnswerOptions {
+  readonly shape: AnswerShape
+  readonly endpoint: DecideEndpoint
+  readonly withConfig: boolean
+  /** A canonical UUID. */
+  readonly requestId: string
+  /** Epoch ms. */
+  readonly evaluatedAtMs: number
+}
+
+/** The answer to an evaluation that is complete. */
+export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): string {
+  return assemble(flagsPart(evaluation, options.shape), evaluation.hasErrors, evaluation.project, '', options)
+}
+
+/** No flags: the caller switched them off, or the project's quota of flag requests is used up. Source: docs/wire/evaluation.md 2.8. */
+export function encodeWithoutFlags(
+  project: CompiledProject,
+  why: 'disabled' | 'quota_limited',
+  options: AnswerOptions,
+): string {
+  const limited = why === 'quota_limited' ? '"quotaLimited":["feature_flags"],' : ''
+  return assemble(emptyFlags[options.shape], false, project, limited, options)
+}
+
+/** The fixed answer to a GET: names no flag and no project. Source: docs/wire/evaluation.md 2.6. */
+export function encodeMinimal(options: Omit<AnswerOptions, 'withConfig'>): string {
+  return (
+    `{${configStart}"errorsWhileComputingFlags":false,"isAuthenticated":false,` +
+    `${supportedCompression[options.endpoint]}${emptyFlags[options.shape]},"sessionRecording":false,${tail(options)}}`
+  )
+}
+
+const configStart = '"config":{"enable_collect_everything":true},"toolbarParams":{},'
+const supportedCompression: Record<DecideEndpoint, string> = {
+  decide: '"supportedCompression":["gzip","gzip-js","lz64"],',
+  flags: '"supportedCompression":["gzip","gzip-js"],',
+}
+
+/** What a project that only evaluates flags has to say. Source: docs/wire/evaluation.md 2.5 "Build". */
+const configEnd =
+  '"sessionRecording":false,"surveys":false,"heatmaps":false,"capturePerformance":false,"autocaptureExceptions":false,' +
+  '"autocapture_opt_out":false,"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},' +
+  '"elementsChainAsString":true,"errorTracking":{"autocaptureExceptions":false,"suppressionRules":[]},' +
+  '"defaultIdentifiedOnly":true,"siteApps":[]'
+const editorParams: Record<DecideEndpoint, string> = { decide: '"editorParams":{},', flags: '' }
+
+const emptyFlags: Record<AnswerShape, string> = {
+  V1: '"featureFlags":{},"featureFlagPayloads":{}',
+  V2: '"flags":{}',
+  D1: '"featureFlags":[]',
+  D2: '"featureFlags":{}',
+}
+
+function assemble(
+  flags: string,
+  hasErrors: boolean,
+  project: CompiledProject,
+  limited: string,
+  options: AnswerOptions,
+): string {
+  const { shape, endpoint, withConfig } = options
+  const saysErrors = shape === 'V1' || shape === 'V2'
+  const errors = !saysErrors
+    ? ''
+    : hasErrors
+      ? '"errorsWhileComputingFlags":true,'
+      : '"errorsWhileComputingFlags":false,'
+  if (!withConfig) return `{${errors}${flags},${limited}${tail(options)}}`
+  return (
+    `{${configStart}${errors}"isAuthenticated":false,${supportedCompression[endpoint]}${flags},${limited}${tail(options)},` +
+    `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}${configEnd}}`
+  )
+}
+
+function tail({ requestId, evaluatedAtMs }: Pick<AnswerOptions, 'requestId' | 'evaluatedAtMs'>): string {
+  return `"requestId":"${requestId}","evaluatedAt":${evaluatedAtMs}`
+}
+
+function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
+  switch (shape) {
+    case 'V1':
+      return valuesAndPayloads(evaluation)
+    case 'V2':
+      return `"flags":{${joined(evaluation, texts => texts.detail)}}`
+    case 'D1':
+      return `"featureFlags":[${joined(evaluation, texts => texts.enabledKey)}]`
+    case 'D2':
+      return `"featureFlags":{${joined(evaluation, texts => texts.enabledValue)}}`
+    default:
+      return shape satisfies never
+  }
+}
+
+/** Prepared texts of a project, by position and slot: they live as long as its compiled definitions. */
+const textsOfProject = new WeakMap<CompiledProject, (FlagTexts | undefined)[][]>()
+
+function preparedTexts(project: CompiledProject): (FlagTexts | undefined)[][] {
+  const known = textsOfProject.get(project)
+  if (known !== undefined) return known
+  const texts = project.flags.map(() => [])
+  textsOfProject.set(project, texts)
+  return texts
+}
+
+function valuesAndPayloads({ project, outcomes }: FlagEvaluation): string {
+  const prepared = preparedTexts(project)
+  const { flags } = project
+  let values = ''
+  let payloads = ''
+  for (let position = 0; position < outcomes.length; position++) {
+    const outcome = outcomes[position]
+    if (outcome === undefined) continue
+    const ofFlag = prepared[position]!
+    const texts = ofFlag[outcome.slot] ?? prepare(ofFlag, flags[position]!, outcome)
+    values += texts.value
+    payloads += texts.payload
+  }
+  // Each text starts with its comma.
+  return `"featureFlags":{${values.slice(1)}},"featureFlagPayloads":{${payloads.slice(1)}}`
+}
+
+function joined({ project, outcomes }: FlagEvaluation, textOf: (texts: FlagTexts) => string): string {
+  const prepared = preparedTexts(project)
+  let text = ''
+  for (let position = 0; position < outcomes.length; position++) {
+    const outcome = outcomes[position]
+    if (outcome === undefined) continue
+    const ofFlag = prepared[position]!
+    text += textOf(ofFlag[outcome.slot] ?? prepare(ofFlag, project.flags[position]!, outcome))
+  }
+  return text.slice(1)
+}
+
+function prepare(
+  ofFlag: (FlagTexts | undefined)[],
+  flag: CompiledFlag,
+  outcome: NonNullable<FlagEvaluation['outcomes'][number]>,
+): FlagTexts {
+  const texts = prepareFlagTexts(flag, outcome)
+  ofFlag[outcome.slot] = texts
+  return texts
+}

@@ -1,0 +1,110 @@
+// How one outcome of one flag is spelled in each shape of an answer. Every text starts with its comma, or is '' where the
+// shape leaves the flag out. Source: docs/wire/evaluation.md 2.3, 2.4, 2.7, 5.5, 5.15.
+
+import type { CompiledFlag } from '#core/flags/compile-flag.ts'
+import {
+  type FlagOutcome,
+  flagValue,
+  type OffReason,
+  type OnReason,
+  type UnknownReason,
+} from '#core/flags/flag-outcome.ts'
+
+export interface FlagTexts {
+  /** Of `featureFlags` in V1: left out when unknown, since clients merge and a false would overwrite. */
+  readonly value: string
+  /** Of `featureFlagPayloads`. */
+  readonly payload: string
+  /** Of `flags` in V2. */
+  readonly detail: string
+  /** Of `featureFlags` in D1: enabled flags, keys only. */
+  readonly enabledKey: string
+  /** Of `featureFlags` in D2: enabled flags. */
+  readonly enabledValue: string
+}
+
+export function prepareFlagTexts(flag: CompiledFlag, outcome: FlagOutcome): FlagTexts {
+  const key = JSON.stringify(flag.key)
+  const value = flagValue(outcome)
+  const isEnabled = value !== undefined && value !== false
+  const valueText = value === undefined ? '' : `,${key}:${JSON.stringify(value)}`
+  return {
+    value: valueText,
+    payload: typeof outcome.payload === 'string' ? `,${key}:${JSON.stringify(outcome.payload)}` : '',
+    detail: `,${key}:${JSON.stringify(flagDetail(flag, outcome))}`,
+    enabledKey: isEnabled ? `,${key}` : '',
+    enabledValue: isEnabled ? valueText : '',
+  }
+}
+
+function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
+  const value = flagValue(outcome)
+  return {
+    key: flag.key,
+    enabled: value !== undefined && value !== false,
+    variant: typeof value === 'string' ? value : null,
+    ...(outcome.kind === 'unknown' ? { failed: true } : {}),
+    reason: {
+      code: reasonCode(outcome.reason),
+      condition_index: outcome.conditionIndex,
+      description: reasonDescription(outcome),
+    },
+    metadata: {
+      id: flag.id,
+      version: flag.version,
+      description: null,
+      payload: outcome.payload ?? null,
+      has_experiment: flag.hasExperiment,
+    },
+  }
+}
+
+/** Two of our reasons only word `no_condition_match` differently. */
+function reasonCode(reason: OnReason | OffReason | UnknownReason): string {
+  return reason.startsWith('no_condition_match') ? 'no_condition_match' : reason
+}
+
+/** Source: docs/wire/evaluation.md 5.5, 5.15. */
+function reasonDescription({ reason, conditionIndex }: FlagOutcome): string {
+  switch (reason) {
+    case 'condition_match':
+      return `Matched condition set ${(conditionIndex ?? 0) + 1}`
+    case 'super_condition_value':
+      return 'Super condition value'
+    case 'holdout_condition_value':
+      return 'Holdout condition value'
+    case 'out_of_rollout_bound':
+      return 'Out of rollout bound'
+    case 'no_condition_match':
+      return 'No matching condition set'
+    case 'no_condition_match_groups_not_sent':
+      return 'No matching condition set (group conditions were not evaluated because no group type was provided)'
+    case 'no_condition_match_behavioral_cohort':
+      return (
+        'This condition targets a behavioral or realtime cohort. Its membership is not fully evaluated here, ' +
+        "so this result can differ from the cohort's member list."
+      )
+    case 'no_group_type':
+      return 'No group type'
+    case 'missing_dependency':
+      return 'Flag cannot be evaluated due to missing dependency'
+    case 'dependency_not_found_cohort':
+      return 'Cohort dependency not found'
+    case 'dependency_cycle_cohort':
+      return 'Cohort dependency cycle detected'
+    case 'cohort_filters_parsing_error':
+      return 'Failed to parse cohort filters'
+    case 'hash_key_override_error':
+      return 'The overrides of experience continuity could not be read'
+    case 'database_error':
+      return 'Database connection error during evaluation'
+    case 'database_unavailable':
+      return 'The state store is unavailable'
+    case 'timeout':
+      return 'Timeout: state store'
+    case 'batch_evaluation_panicked':
+      return 'The evaluation of this flag failed'
+    default:
+      return reason satisfies never
+  }
+}
