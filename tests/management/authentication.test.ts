@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { Route } from '#http/route.ts'
+import { sendJson } from '#http/route.ts'
+import { PortError } from '#ports/port-error.ts'
+import { startManagement } from '../support/management-api.ts'
+
+const filled = (path: string) => path.replaceAll(':projectId', '1').replaceAll(/:\w+/g, '1')
+
+describe('who may call the private API', () => {
+  it('answers no route of it without a key, in either spelling', async t => {
+    const api = await startManagement(t)
+    assert.ok(api.routes.length > 50)
+    for (const route of api.routes) {
+      for (const path of [filled(route.path), `${filled(route.path)}/`]) {
+        const { status, body, headers } = await api.call(route.method, path, { key: null })
+        assert.equal(status, 401, `${route.method} ${path}`)
+        assert.deepEqual([body.type, body.code, body.attr], ['authentication_error', 'not_authenticated', null])
+        assert.equal(headers.get('www-authenticate'), 'Bearer realm="api"')
+      }
+    }
+  })
+
+  it('answers none to a key without any of its scopes, but tells the key about itself', async t => {
+    const api = await startManagement(t)
+    const key = await api.addKey(['survey:read'])
+    for (const route of api.routes) {
+      const { status, body } = await api.call(route.method, filled(route.path), { key })
+      if (route.scope === 'any') assert.deepEqual([status, body.scopes], [200, ['survey:read']])
+      else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${route.method} ${route.path}`)
+    }
+  })
+
+  it('refuses unknown keys, other schemes, the project API key and a key in the URL', async t => {
+    const api = await startManagement(t)
+    const path = '/api/projects/1/feature_flags/'
+    for (const key of ['phx_unknown', 'phc_first', '', `phx_${'x'.repeat(5_000)}`]) {
+      assert.equal((await api.call('GET', path, { key })).status, 401, key.slice(0, 20))
+    }
+    const basic = await api.call('GET', path, { key: null, headers: { authorization: 'Basic phx_all-scopes' } })
+    assert.equal(basic.status, 401)
+    for (const query of ['?personal_api_key=phx_all-scopes', '?token=phx_all-scopes', '?a=1&a=phx_all-scopes']) {
+      for (const key of [null, 'phx_all-scopes']) {
+        const { status, body } = await api.call('GET', path + query, { key })
+        assert.equal(status, 401, query)
+        assert.match(body.detail, /header: Authorization: Bearer/)
+      }
+    }
+  })
+
+  it('reads the scheme in any case', async t => {
+    const api = await startManagement(t)
+    const headers = { authorization: 'bearer phx_all-scopes' }
+    assert.equal((await api.call('GET', '/api/projects/', { key: null, headers })).status, 200)
+  })
+
+  it('lets read scopes read and write scopes do both', async t => {
+    const api = await startManagement(t)
+    const reader = await api.addKey(['feature_flag:read'])
+    const writer = await api.addKey(['feature_flag:write'])
+    const path = '/api/projects/1/feature_flags/'
+    assert.equal((await api.call('GET', path, { key: reader })).status, 200)
+    const refused = await api.call('POST', path, { key: reader, body: { key: 'a' } })
+    assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
+    assert.match(refused.body.detail, /feature_flag:write/)
+    assert.equal((await api.call('POST', path, { key: writer, body: { key: 'a' } })).status, 201)
+    assert.equal((await api.call('GET', path, { key: writer })).status, 200)
+    assert.equal((await api.call('GET', '/api/projects/1/persons/', { key: writer })).status, 403)
+  })
+
+  it('keeps a key to its projects, and points @current at the first of them', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    await api.call('POST', '/api/projects/', { body: { name: 'Third' } })
+    const key = await api.addKey(['*'], [3, 2])
+    for (const path of ['/api/projects/1/', '/api/environments/1/feature_flags/', '/api/projects/01/events/']) {
+      const { status, body } = await api.call('GET', path, { key })
+      assert.deepEqual([status, body.code], [403, 'permission_denied'], path)
+    }
+    assert.equal((await api.call('GET', '/api/projects/@current/', { key })).body.id, 2)
+    assert.equal((await api.call('GET', '/api/projects/3/', { key })).body.id, 3)
+    const listed = await api.call('GET', '/api/projects/', { key })
+    assert.deepEqual([listed.body.count, listed.body.results.map((project: { id: number }) => project.id)], [2, [2, 3]])
+    const me = await api.call('GET', '/api/users/@me/', { key })
+    assert.deepEqual([me.body.team.id, me.body.organization.projects.length], [2, 2])
+    for (const [method, path, body] of [
+      ['POST', '/api/projects/', { name: 'Fourth' }],
+      ['POST', '/api/personal_api_keys/', { label: 'wider', scopes: ['*'] }],
+      ['GET', '/api/personal_api_keys/', undefined],
+    ] as const) {
+      assert.equal((await api.call(method, path, { key, body })).status, 403, path)
+    }
+  })
+
+  it('ends a deleted key at once', async t => {
+    const api = await startManagement(t)
+    const { body } = await api.call('POST', '/api/personal_api_keys/', { body: { label: 'script', scopes: ['*'] } })
+    assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 200)
+    assert.equal((await api.call('DELETE', `/api/personal_api_keys/${body.id}/`)).status, 204)
+    assert.equal((await api.call('GET', '/api/projects/', { key: body.value })).status, 401)
+  })
+
+  it('believes a key that another process deleted for ten seconds at most', async t => {
+    const api = await startManagement(t)
+    const key = await api.addKey(['*'])
+    assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
+    for (const { id, label } of await api.management.listPersonalKeys()) {
+      if (label === '*' && id !== (await api.call('GET', '/api/users/@me/')).body.id) {
+        await api.management.deletePersonalKey(id)
+      }
+    }
+    api.clock.advance(10_001)
+    assert.equal((await api.call('GET', '/api/projects/', { key })).status, 401)
+  })
+
+  it('answers 503 with Retry-After while keys cannot be read', async t => {
+    let down = false
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        findPersonalKeyByHash: async hash => {
+          if (down) throw new PortError('state', 'unavailable')
+          return store.findPersonalKeyByHash(hash)
+        },
+      }),
+    })
+    down = true
+    const { status, body, headers } = await api.call('GET', '/api/projects/', { key: 'phx_other' })
+    assert.deepEqual([status, body.type, body.code], [503, 'server_error', 'state_unavailable'])
+    assert.equal(headers.get('retry-after'), '1')
+  })
+
+  it('lets operators in from this machine, not through a proxy, and with a key', async t => {
+    const metrics: Route = {
+      method: 'GET',
+      path: '/metrics',
+      access: 'operator',
+      group: 'health',
+      bodyLimitBytes: 1,
+      handler: (_request, reply) => sendJson(reply, 200, '{}'),
+    }
+    const api = await startManagement(t, { otherRoutes: [metrics] })
+    assert.equal((await api.call('GET', '/metrics', { key: null })).status, 200)
+    for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']) {
+      const headers = { [name]: '127.0.0.1' }
+      assert.equal((await api.call('GET', '/metrics', { key: null, headers })).status, 401, name)
+      assert.equal((await api.call('GET', '/metrics', { headers })).status, 200, name)
+    }
+    assert.equal((await api.call('GET', '/metrics', { key: 'phx_unknown' })).status, 401)
+  })
+})

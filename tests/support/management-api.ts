@@ -1,0 +1,153 @@
+// The private API over real HTTP on a real state file. Events come from a store that each test scripts: what the store
+// itself does is held to its own contract (`tests/ports/event-store.contract.ts`).
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { TestContext } from 'node:test'
+import { migrateSqlite } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { createAuthorizer } from '#http/management/authenticate.ts'
+import type { ManagementDeps } from '#http/management/deps.ts'
+import type { ManagementRoute } from '#http/management/endpoint.ts'
+import { managementRoutes } from '#http/management/management-routes.ts'
+import { openApiRoutes } from '#http/management/openapi.ts'
+import type { Route } from '#http/route.ts'
+import { createHttpServer } from '#http/server.ts'
+import type { ChunkChanges } from '#ports/chunk-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { fixedClock } from './fixed-clock.ts'
+import { chunkChanges } from './state-builders.ts'
+import { tempDir } from './temp-dir.ts'
+
+/** Has all scopes. */
+export const allScopesKey = 'phx_all-scopes'
+
+export interface ManagementApi {
+  readonly url: string
+  readonly management: ManagementStore
+  readonly clock: ReturnType<typeof fixedClock>
+  readonly routes: readonly ManagementRoute[]
+  /** Revisions that a write waited for, in order. */
+  readonly served: readonly number[]
+  commit(changes: Partial<ChunkChanges>): Promise<void>
+  /** A new key with these scopes. */
+  addKey(scopes: readonly string[], scopedProjectIds?: readonly number[]): Promise<string>
+  call(method: string, path: string, options?: CallOptions): Promise<Reply>
+}
+
+export interface CallOptions {
+  /** Null: no Authorization header. */
+  readonly key?: string | null
+  /** An object, or JSON text as it is. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
+export type Reply = { status: number; headers: Headers; text: string; body: any }
+
+export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'events' | 'logStatus'>> {
+  readonly otherRoutes?: readonly Route[]
+  /** Wraps the store, for failures. */
+  readonly wrap?: (store: ManagementStore) => ManagementStore
+}
+
+/** A server with project 1 (`phc_first`) and `allScopesKey`. */
+export async function startManagement(t: TestContext, options: StartManagementOptions = {}): Promise<ManagementApi> {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const store = openSqliteManagementStore({ dataFolder, access: 'write' })
+  const chunkStore = openSqliteChunkStore({ dataFolder })
+  const clock = fixedClock('2026-05-01T12:00:00.000Z')
+  const management = options.wrap?.(store) ?? store
+  const keyCheck = createPersonalKeyCheck({ management, clock })
+  const served: number[] = []
+  let uuidCount = 0
+  const deps: ManagementDeps = {
+    management,
+    events: options.events ?? noEvents,
+    logStatus: options.logStatus ?? (async () => ({ endOffset: 0, appendedAtMs: null })),
+    definitionsReady: async revision => {
+      served.push(revision)
+    },
+    keyCheck,
+    clock,
+    newUuid: () => `00000000-0000-4000-8000-${String(++uuidCount).padStart(12, '0')}`,
+    randomBytes: size => Uint8Array.from({ length: size }, (_, index) => (index * 7 + uuidCount) % 256),
+    logger: silentLogger(),
+  }
+  const routes = managementRoutes(deps)
+  const otherRoutes = options.otherRoutes ?? []
+  const server = createHttpServer({
+    routes: [...routes, ...otherRoutes, ...openApiRoutes({ version: '1.2.3', managementRoutes: routes, otherRoutes })],
+    logger: silentLogger(),
+    metrics: createMetrics(),
+    authorize: createAuthorizer({ keyCheck, logger: silentLogger() }),
+  })
+  const url = await server.listen({ port: 0, host: '127.0.0.1' })
+  const { ownerId, offset } = { ownerId: 'test', offset: 0 }
+  await chunkStore.claimPosition('main', ownerId)
+  t.after(async () => {
+    await server.close()
+    await chunkStore.close()
+    await store.close()
+  })
+
+  async function addKey(scopes: readonly string[], scopedProjectIds: readonly number[] = [], secret?: string) {
+    const value = secret ?? `phx_${++uuidCount}`
+    await store.createPersonalKey({
+      id: `00000000-0000-4000-9000-${String(++uuidCount).padStart(12, '0')}`,
+      label: scopes.join(' '),
+      scopes,
+      scopedProjectIds,
+      createdAtMs: clock.nowMs(),
+      lastUsedAtMs: null,
+      secretHash: createHash('sha256').update(value).digest('hex'),
+    })
+    return value
+  }
+  await addKey(['*'], [], allScopesKey)
+
+  async function call(method: string, path: string, { key = allScopesKey, body, ...rest }: CallOptions = {}) {
+    const response = await fetch(url + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...rest.headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(rest.signal === undefined ? {} : { signal: rest.signal }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: text === '' ? null : JSON.parse(text) }
+  }
+  const first = await call('POST', '/api/projects/', { body: { name: 'First', api_token: 'phc_first' } })
+  assert.equal(first.status, 201, first.text)
+
+  return {
+    url,
+    management: store,
+    clock,
+    routes,
+    served,
+    addKey,
+    call,
+    async commit(changes) {
+      const position = { lane: 'main', ownerId, offset, committedAtMs: clock.nowMs() } as const
+      assert.equal(await chunkStore.commitChunk(chunkChanges(changes), position), 'committed')
+    },
+  }
+}
+
+const noEvents: ManagementDeps['events'] = {
+  listEvents: async () => ({ events: [], next: null }),
+  findEvent: async () => null,
+  listRejected: async () => [],
+}
