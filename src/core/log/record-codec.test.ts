@@ -78,7 +78,7 @@ describe('record codec', () => {
         assert.deepEqual(decodeRecords(bytes, recordCount), expected)
         assert.deepEqual(decodeRecords(bytes), expected)
       }),
-      { numRuns: 150 },
+      { numRuns: 80 },
     )
   })
 
