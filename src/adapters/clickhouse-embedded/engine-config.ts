@@ -3,7 +3,7 @@
 // engine-endpoint.ts.
 
 import { createHash } from 'node:crypto'
-import type { EngineEndpoint } from './engine-endpoint.ts'
+import type { EngineEndpoint, EngineUser } from './engine-endpoint.ts'
 
 export interface EngineLimits {
   /** Longest run of a read query. */
@@ -33,8 +33,10 @@ export function serverConfig(options: {
   storeFolder: string
   usersFile: string
   httpPort: number
+  endpoint: EngineEndpoint
   limits: EngineLimits
-}) {
+}): string {
+  const { writer, reader } = options.endpoint
   return element('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
@@ -46,6 +48,17 @@ export function serverConfig(options: {
     max_server_memory_usage: options.limits.serverMemoryBytes,
     max_concurrent_queries: 64,
     keep_alive_timeout: 30,
+    http_handlers: {
+      rule: [
+        { url: '/ping', handler: { type: 'ping' } },
+        // Nobody else gets as far as the password check: `default` has none, `?user=` would choose it beside any
+        // Authorization, and the function `file()` of this engine reads whatever the process may read.
+        {
+          headers: { Authorization: `regex:Basic (${basicToken(writer)}|${basicToken(reader)})` },
+          handler: { type: 'dynamic_query_handler', query_param_name: 'query' },
+        },
+      ],
+    },
     mark_cache_size: 32 * 1024 * 1024,
     index_mark_cache_size: 4 * 1024 * 1024,
     primary_index_cache_size: 32 * 1024 * 1024,
@@ -161,10 +174,10 @@ const quietSettings = {
   compile_sort_description: 0,
 }
 
-type Xml = string | number | readonly string[] | { readonly [name: string]: Xml }
+type Xml = string | number | readonly Xml[] | { readonly [name: string]: Xml }
 
 function element(name: string, content: Xml): string {
-  if (Array.isArray(content)) return content.map(item => element(name, item)).join('')
+  if (isList(content)) return content.map(item => element(name, item)).join('')
   if (typeof content !== 'object') return `<${name}>${escapeXml(String(content))}</${name}>\n`
   const inner = Object.entries(content)
     .map(([child, value]) => element(child, value))
@@ -172,8 +185,17 @@ function element(name: string, content: Xml): string {
   return `<${name}>\n${inner}</${name}>\n`
 }
 
+function isList(content: Xml): content is readonly Xml[] {
+  return Array.isArray(content)
+}
+
 function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+/** What a client sends behind `Basic `, for a regular expression. */
+function basicToken({ username, password }: EngineUser): string {
+  return Buffer.from(`${username}:${password}`).toString('base64').replaceAll('+', '\\+')
 }
 
 function sha256Hex(text: string): string {

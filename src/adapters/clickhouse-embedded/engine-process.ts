@@ -15,8 +15,8 @@ export type EngineMessage = { readonly type: 'ready' }
 
 /**
  * Runs the engine until the parent says `{type: 'shutdown'}` or its channel closes; without a parent's channel until
- * SIGTERM or SIGINT. Sends `{type: 'ready'}` once HTTP answers. Exit code 0 when asked to end; 1 with one line on
- * stderr when the engine could not start or failed.
+ * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers. Exit code 0 when asked to end; 1 with a line
+ * on stderr, below the engine's own, when it could not start or failed.
  * @param options.folder `<data>/events`, prepared by `prepareEngine`.
  */
 export function runEngineProcess(options: { folder: string; httpPort: number }): void {
@@ -39,7 +39,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
     workerData: { libraryPath: engineLibraryPath(), args: engineArgs(options.folder) } satisfies EngineThreadData,
     stdin: false,
   })
-  thread.once('message', (why: string) => failed(why === '' ? 'no reason given' : why))
+  thread.once('message', (why: string) => failed(why === '' ? 'its reason stands above' : why))
   thread.once('error', (error: unknown) => failed(error instanceof Error ? error.message : String(error)))
   tellWhenReady(options.httpPort)
 }
@@ -61,7 +61,9 @@ function tellWhenReady(httpPort: number): void {
   const ask = () => {
     const request = get({ host: '127.0.0.1', port: httpPort, path: '/ping', agent: false }, response => {
       response.resume()
-      response.once('end', () => process.send?.({ type: 'ready' } satisfies EngineMessage))
+      response.once('end', () => {
+        if (response.statusCode === 200) process.send?.({ type: 'ready' } satisfies EngineMessage)
+      })
     })
     request.once('error', () => setTimeout(ask, 10)) // not listening yet
   }

@@ -36,7 +36,7 @@ export async function prepareEngine(
   }
   const usersFile = join(folder, 'users.xml')
   writePrivateFile(usersFile, usersConfig(endpoint, limits))
-  writePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, limits }))
+  writePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, endpoint, limits }))
   writeEngineEndpoint(dataFolder, endpoint)
   return { args: ['events', '--folder', folder, '--http-port', String(httpPort)], endpoint }
 }

@@ -65,8 +65,11 @@ export function storeError(error: unknown, during: 'read' | 'write'): unknown {
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
-  return (typeof code === 'string' && connectionCodes.has(code)) || error.message.includes('socket hang up')
+  return (typeof code === 'string' && connectionCodes.has(code)) || connectionMessages.test(error.message)
 }
+
+/** The second is the embedded engine's 404 for passwords that are not its own (any more). */
+const connectionMessages = /socket hang up|^There is no handle/
 
 const connectionCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',

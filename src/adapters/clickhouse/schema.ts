@@ -38,7 +38,13 @@ const eventColumns = `
   \`$group_4\` String CODEC(ZSTD(1)),
   \`$session_id\` String CODEC(ZSTD(1)),
   \`$window_id\` String CODEC(ZSTD(1)),
-  inserted_at DateTime64(3, 'UTC') ALIAS created_at`
+  inserted_at DateTime64(3, 'UTC') ALIAS created_at,
+  ${[0, 1, 2, 3, 4].map(emptyGroupColumns).join(',\n  ')}`
+
+/** Columns that users of PostHog's tables know; empty, and nothing is stored for them. */
+function emptyGroupColumns(index: number): string {
+  return `group${index}_properties String ALIAS '', group${index}_created_at DateTime64(3, 'UTC') ALIAS toDateTime64(0, 3, 'UTC')`
+}
 
 const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   PARTITION BY (import_partition, toYYYYMM(captured_at))

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngineForTests } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { testSeed } from '../support/seeded-random.ts'
+import { killEngineRounds } from './engine-rounds.ts'
+
+describe('the embedded engine', () => {
+  it('keeps every acknowledged row when it is killed during inserts', async t => {
+    const seed = testSeed()
+    t.diagnostic(`seed ${seed}`)
+    assert.ok((await killEngineRounds(5, seed)) > 0)
+  })
+
+  it('goes on after signals while its parent is there, and ends at once on its message, losing nothing', async t => {
+    const engine = await startEngineForTests(t)
+    const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+    t.after(() => store.close())
+    await store.migrate()
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
+    const event = anEvent()
+    await store.insert({ events: [event], pendingEvents: [], overrides: [], rejected: [] })
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
+    await store.ping()
+    assert.equal(engine.child.exitCode, null)
+
+    const startedAt = performance.now()
+    const { child } = engine
+    child.send({ type: 'shutdown' })
+    const [exitCode, signal] = (await once(child, 'exit')) as [number | null, string | null]
+    assert.deepEqual([exitCode, signal], [0, null])
+    assert.ok(performance.now() - startedAt < 1000)
+
+    await engine.restart()
+    assert.equal((await store.findEvent(1, event.uuid))?.uuid, event.uuid) // by the new port and passwords
+  })
+
+  it('ends when its parent is killed, so that nobody holds the folder', async t => {
+    const parent = fork(new URL('../support/engine-parent.ts', import.meta.url))
+    t.after(() => parent.kill('SIGKILL'))
+    const [{ pid, dataFolder }] = (await once(parent, 'message')) as [{ pid: number; dataFolder: string }]
+    t.after(() => rmSync(dataFolder, { recursive: true, force: true }))
+    assert.equal(titleOf(pid), 'pennon events')
+    parent.kill('SIGKILL')
+    await eventually(() => titleOf(pid) === null, { timeoutMs: 3000, what: 'The end of the engine' })
+  })
+
+  it('says why and ends with 1 when another engine holds the folder', async t => {
+    const engine = await startEngineForTests(t)
+    const folder = `${engine.dataFolder}/events`
+    const second = fork(new URL('../support/engine-child.ts', import.meta.url), [folder, '1'], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    t.after(() => second.kill('SIGKILL'))
+    let errors = ''
+    second.stderr!.on('data', (text: Buffer) => {
+      errors += text.toString()
+    })
+    const [exitCode] = (await once(second, 'close')) as [number]
+    assert.equal(exitCode, 1)
+    assert.match(errors, /Cannot lock file[^\n]*\npennon events: the engine ended/)
+  })
+})
+
+/** Title of a running process, null when there is none; on Linux from /proc, where a zombie has an empty one. */
+function titleOf(pid: number): string | null {
+  const path = `/proc/${pid}/cmdline`
+  if (!existsSync(path)) return null
+  return readFileSync(path, 'utf8').replaceAll('\0', ' ').trim() || null
+}

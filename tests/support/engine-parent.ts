@@ -1,0 +1,7 @@
+// A parent to kill: starts an engine, says its pid, and waits.
+
+import { startEngine } from './engine.ts'
+
+const engine = await startEngine()
+process.send!({ pid: engine.child.pid, dataFolder: engine.dataFolder })
+setInterval(() => {}, 1000)
