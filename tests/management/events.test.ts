@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { EventQuery, EventStore, EventView, RejectedQuery } from '#ports/event-store.ts'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { eventually } from '../support/eventually.ts'
+import { startManagement } from '../support/management-api.ts'
+
+const path = '/api/projects/1/events/'
+const uuid = (last: number) => `0195a000-0000-7000-8000-${String(last).padStart(12, '0')}`
+
+function anEvent(over: Partial<EventView> = {}): EventView {
+  return {
+    projectId: 1,
+    uuid: uuid(1),
+    event: 'signed up',
+    distinctId: 'ada',
+    timestampMs: Date.parse('2026-04-30T10:00:00.123Z'),
+    capturedAtMs: Date.parse('2026-04-30T10:00:01.000Z'),
+    createdAtMs: Date.parse('2026-04-30T10:00:02.000Z'),
+    lane: 'main',
+    historicalMigration: false,
+    importJobId: 0,
+    propertiesJson: '{"b":1.0,"a":12345678901234567890,"__proto__":{"x":1}}',
+    elementsChain: '',
+    personId: uuid(900),
+    personCreatedAtMs: Date.parse('2026-01-01T00:00:00.000Z'),
+    personPropertiesJson: '{"plan":"pro","n":2.50}',
+    personMode: 'full',
+    ...over,
+  }
+}
+
+/** A store that answers what it is told and remembers what it was asked. */
+function scripted(over: Partial<EventStore> = {}) {
+  const queries: EventQuery[] = []
+  const rejectedQueries: RejectedQuery[] = []
+  const events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected'> = {
+    listEvents: async query => {
+      queries.push(query)
+      return { events: [], next: null }
+    },
+    findEvent: async () => null,
+    listRejected: async query => {
+      rejectedQueries.push(query)
+      return []
+    },
+    ...over,
+  }
+  return { events, queries, rejectedQueries }
+}
+
+describe('events', () => {
+  it('are shown with properties exactly as stored, person and elements', async t => {
+    const event = anEvent({ elementsChain: 'button.big:nth-child="1"text="Go";form:' })
+    const api = await startManagement(t, scripted({ listEvents: async () => ({ events: [event], next: null }) }))
+    const { status, body, text } = await api.call('GET', path)
+    assert.equal(status, 200)
+    assert.deepEqual(Object.keys(body), ['next', 'results'])
+    assert.ok(text.includes(`"properties":${event.propertiesJson},`))
+    assert.ok(text.includes(`"person_properties":${event.personPropertiesJson},`))
+    const { properties, person_properties, person, elements, ...rest } = body.results[0]
+    assert.equal(properties.b, 1)
+    assert.deepEqual(person_properties, { plan: 'pro', n: 2.5 })
+    assert.deepEqual(person, {
+      uuid: uuid(900),
+      created_at: '2026-01-01T00:00:00.000Z',
+      distinct_ids: ['ada'],
+      properties: { plan: 'pro', n: 2.5 },
+    })
+    assert.deepEqual(
+      elements.map((element: { order: number; tag_name: string; text: string; attr_class: string[] }) => [
+        element.order,
+        element.tag_name,
+        element.text,
+        element.attr_class,
+      ]),
+      [
+        [0, 'button', 'Go', ['big']],
+        [1, 'form', null, null],
+      ],
+    )
+    assert.deepEqual(rest, {
+      id: uuid(1),
+      uuid: uuid(1),
+      event: 'signed up',
+      distinct_id: 'ada',
+      timestamp: '2026-04-30T10:00:00.123Z',
+      elements_chain: event.elementsChain,
+      person_id: uuid(900),
+      person_mode: 'full',
+      person_created_at: '2026-01-01T00:00:00.000Z',
+      lane: 'main',
+      historical_migration: false,
+      import_job_id: 0,
+      captured_at: '2026-04-30T10:00:01.000Z',
+      created_at: '2026-04-30T10:00:02.000Z',
+    })
+  })
+
+  it('are asked for without a window, newest first, a hundred at a time', async t => {
+    const { events, queries } = scripted()
+    const api = await startManagement(t, { events })
+    await api.call('GET', path)
+    assert.deepEqual(queries, [{ projectId: 1, descending: true, limit: 100 }])
+  })
+
+  it('are filtered by everything in the query, in the zone of the project', async t => {
+    const { events, queries } = scripted()
+    const api = await startManagement(t, { events })
+    await api.call('PATCH', '/api/projects/1/', { body: { timezone: 'Europe/Vienna' } })
+    const query = new URLSearchParams({
+      event: '$pageview',
+      distinct_id: 'ada',
+      person_id: uuid(900).toUpperCase(),
+      uuid: uuid(1),
+      after: '2026-04-01',
+      before: '2026-04-30T12:00:00+00:00',
+      properties: '[{"key":"n","value":1.0},{"key":"__proto__","value":["x"],"operator":"exact","type":"event"}]',
+      orderBy: '["timestamp"]',
+      limit: '5000',
+    })
+    assert.equal((await api.call('GET', `${path}?${query}`)).status, 200)
+    const [asked] = queries
+    assert.equal(JSON.stringify(asked!.properties), '[{"key":"n","value":1.0},{"key":"__proto__","value":"x"}]')
+    assert.deepEqual(
+      { ...asked, properties: null },
+      {
+        projectId: 1,
+        event: '$pageview',
+        distinctId: 'ada',
+        personId: uuid(900),
+        uuid: uuid(1),
+        afterMs: Date.parse('2026-03-31T22:00:00Z'),
+        beforeMs: Date.parse('2026-04-30T12:00:00Z'),
+        properties: null,
+        descending: false,
+        limit: 1_000,
+      },
+    )
+  })
+
+  it('page by an address that pins relative bounds and gives the cursor back', async t => {
+    const cursor = { timestampMs: -5, uuid: uuid(7), tieBreak: '12345678901234567890' }
+    const queries: EventQuery[] = []
+    const { events } = scripted({
+      listEvents: async query => {
+        queries.push(query)
+        return { events: [anEvent()], next: query.after === undefined ? cursor : null }
+      },
+    })
+    const api = await startManagement(t, { events })
+    const first = await api.call('GET', `${path}?after=-7d&limit=1&event=a%26b`)
+    assert.ok(first.body.next.startsWith(`${api.url}${path}?`))
+    api.clock.advance(60_000)
+    const second = await api.call('GET', first.body.next.slice(api.url.length))
+    assert.equal(second.body.next, null)
+    assert.deepEqual(queries[1], { ...queries[0], after: cursor })
+    assert.equal(queries[0]!.afterMs, Date.parse('2026-04-24T12:00:00Z'))
+  })
+
+  it('refuse what they cannot read', async t => {
+    const api = await startManagement(t, scripted())
+    for (const [query, attr] of [
+      ['after=soon', 'after'],
+      ['before=2026-13-01', 'before'],
+      ['person_id=1', 'person_id'],
+      ['uuid=x', 'uuid'],
+      ['limit=0', 'limit'],
+      ['orderBy=["event"]', 'orderBy'],
+      ['orderBy=[', 'orderBy'],
+      ['cursor=1_2_3', 'cursor'],
+      ['properties={}', 'properties'],
+      ['properties=[', 'properties'],
+      [`properties=${'['.repeat(10_000)}`, 'properties'],
+      ['properties=[1]', 'properties.0'],
+      ['properties=[{"value":1}]', 'properties.0.key'],
+      ['properties=[{"key":"a"}]', 'properties.0.value'],
+      ['properties=[{"key":"a","value":[1,2]}]', 'properties.0.value'],
+      ['properties=[{"key":"a","value":1,"operator":"gt"}]', 'properties.0.operator'],
+      ['properties=[{"key":"a","value":1,"type":"person"}]', 'properties.0.type'],
+      [`event=${'e'.repeat(1_001)}`, 'event'],
+    ]) {
+      const { status, body } = await api.call('GET', `${path}?${query!.replaceAll('"', '%22')}`)
+      assert.deepEqual([status, body.type, body.attr], [400, 'validation_error', attr], query!.slice(0, 60))
+    }
+  })
+
+  it('are found one by one', async t => {
+    const asked: unknown[] = []
+    const { events } = scripted({
+      findEvent: async (projectId, id) => {
+        asked.push([projectId, id])
+        return id === uuid(1) ? anEvent() : null
+      },
+    })
+    const api = await startManagement(t, { events })
+    assert.equal((await api.call('GET', `${path}${uuid(1).toUpperCase()}/`)).body.event, 'signed up')
+    assert.equal((await api.call('GET', `${path}${uuid(2)}/`)).status, 404)
+    assert.equal((await api.call('GET', `${path}nonsense/`)).status, 404)
+    assert.deepEqual(asked, [
+      [1, uuid(1)],
+      [1, uuid(2)],
+    ])
+  })
+
+  const failures: [PortErrorCode, string][] = [
+    ['unavailable', 'event_store_unavailable'],
+    ['timeout', 'event_store_timeout'],
+    ['full', 'event_store_busy'],
+  ]
+  for (const [portCode, code] of failures) {
+    it(`answer 503 ${code} when the store is ${portCode}`, async t => {
+      const fail = async () => {
+        throw new PortError('event-store', portCode)
+      }
+      const api = await startManagement(t, scripted({ listEvents: fail, findEvent: fail, listRejected: fail }))
+      for (const address of [path, `${path}${uuid(1)}/`, '/api/projects/1/rejected_events/']) {
+        const { status, body, headers } = await api.call('GET', address)
+        assert.deepEqual([status, body.type, body.code], [503, 'server_error', code])
+        assert.match(headers.get('retry-after') ?? '', /^\d+$/)
+      }
+    })
+  }
+
+  it('cancel the query of a caller that went away', async t => {
+    const { running, cancelled, events } = hangingStore(t)
+    const api = await startManagement(t, { events })
+    const caller = new AbortController()
+    const answer = api.call('GET', path, { signal: caller.signal })
+    await eventually(() => running.length === 1)
+    assert.equal(cancelled.length, 0)
+    caller.abort()
+    await assert.rejects(answer, { name: 'AbortError' })
+    await eventually(() => cancelled.length === 1)
+    assert.equal((await api.call('GET', '/api/projects/1/')).status, 200)
+  })
+})
+
+function hangingStore(t: TestContext) {
+  const running: AbortSignal[] = []
+  const cancelled: AbortSignal[] = []
+  const ended = new AbortController()
+  t.after(() => ended.abort())
+  const { events } = scripted({
+    listEvents: (_query, signal) =>
+      new Promise((_resolve, reject) => {
+        running.push(signal!)
+        signal!.addEventListener('abort', () => {
+          cancelled.push(signal!)
+          reject(new Error('the query was cancelled'))
+        })
+        ended.signal.addEventListener('abort', () => reject(new Error('the test ended')))
+      }),
+  })
+  return { running, cancelled, events }
+}
+
+describe('rejected events', () => {
+  it('are listed by reason and time', async t => {
+    const asked: RejectedQuery[] = []
+    const { events } = scripted({
+      listRejected: async query => {
+        asked.push(query)
+        return [
+          {
+            rejectId: 'r1',
+            projectId: 1,
+            reason: 'timestamp_invalid',
+            field: 'timestamp',
+            lane: 'historical',
+            importJobId: 1,
+            uuid: uuid(1),
+            event: 'e',
+            distinctId: 'ada',
+            receivedAtMs: Date.parse('2026-04-30T10:00:00.000Z'),
+            body: '{"event":"e"}',
+          },
+        ]
+      },
+    })
+    const api = await startManagement(t, { events })
+    const query = 'reason=timestamp_invalid&after=2026-04-01T00:00:00Z&limit=10'
+    const { body } = await api.call('GET', `/api/projects/1/rejected_events/?${query}`)
+    assert.deepEqual(asked, [
+      { projectId: 1, reason: 'timestamp_invalid', afterMs: Date.parse('2026-04-01T00:00:00Z'), limit: 10 },
+    ])
+    assert.deepEqual(
+      [body.results[0].id, body.results[0].reason, body.results[0].received_at, body.results[0].body],
+      ['r1', 'timestamp_invalid', '2026-04-30T10:00:00.000Z', '{"event":"e"}'],
+    )
+  })
+})

@@ -1,0 +1,278 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startManagement } from '../support/management-api.ts'
+
+const path = '/api/projects/1/feature_flags/'
+const groups = [{ properties: [{ key: 'plan', type: 'person', value: 'pro' }], rollout_percentage: 50 }]
+
+describe('feature flags', () => {
+  it('are created with defaults, and the answer waits until they are served', async t => {
+    const api = await startManagement(t)
+    const before = api.served.length
+    const { status, body } = await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
+    assert.equal(status, 201)
+    assert.deepEqual(body, {
+      id: 1,
+      key: 'beta',
+      name: '',
+      filters: { groups },
+      active: true,
+      deleted: false,
+      version: 1,
+      ensure_experience_continuity: false,
+      bucketing_identifier: null,
+      evaluation_runtime: 'all',
+      evaluation_contexts: [],
+      has_encrypted_payloads: false,
+      is_remote_configuration: false,
+      tags: [],
+      created_at: '2026-05-01T12:00:00.000Z',
+      updated_at: '2026-05-01T12:00:00.000Z',
+      created_by: { first_name: '*' },
+      experiment_set: [],
+      features: [],
+    })
+    assert.equal(api.served.length, before + 1)
+    for (const id of ['1', 'beta']) {
+      assert.deepEqual((await api.call('GET', `/api/environments/@current/feature_flags/${id}`)).body, body)
+    }
+  })
+
+  it('keep number literals and any key in filters', async t => {
+    const api = await startManagement(t)
+    const filters =
+      '{"groups":[{"properties":[{"key":"__proto__","type":"person","value":[1.0,12345678901234567890,1e2]}],"rollout_percentage":50.0,"constructor":1}],"__proto__":{"a":1}}'
+    const created = await api.call('POST', path, { body: `{"key":"raw","filters":${filters}}` })
+    assert.equal(created.status, 201, created.text)
+    for (const address of ['raw/', 'raw/versions/1/']) {
+      assert.ok((await api.call('GET', path + address)).text.includes(filters), address)
+    }
+  })
+
+  it('take every field, null as default, and the older name of contexts', async t => {
+    const api = await startManagement(t)
+    const body = {
+      key: 'full',
+      name: 'Everything',
+      active: false,
+      ensure_experience_continuity: true,
+      bucketing_identifier: 'device_id',
+      evaluation_runtime: 'server',
+      evaluation_contexts: ['checkout'],
+      has_encrypted_payloads: true,
+      is_remote_configuration: true,
+      tags: ['a', 'b'],
+    }
+    const created = await api.call('POST', path, { body })
+    assert.deepEqual({ ...created.body, ...body }, created.body)
+    const patched = await api.call('PATCH', `${path}full/`, {
+      body: {
+        name: null,
+        evaluation_runtime: null,
+        ensure_experience_continuity: null,
+        evaluation_tags: ['docs'],
+        tags: null,
+      },
+    })
+    assert.deepEqual(
+      [patched.body.name, patched.body.evaluation_runtime, patched.body.ensure_experience_continuity],
+      ['', 'all', false],
+    )
+    assert.deepEqual([patched.body.evaluation_contexts, patched.body.tags, patched.body.version], [['docs'], [], 2])
+  })
+
+  it('older than groups become one set', async t => {
+    const api = await startManagement(t)
+    const { body } = await api.call('POST', path, { body: { key: 'old', rollout_percentage: 30 } })
+    assert.deepEqual(body.filters, { groups: [{ properties: [], rollout_percentage: 30 }] })
+    const plain = await api.call('POST', path, { body: { key: 'plain' } })
+    assert.deepEqual(plain.body.filters, { groups: [{ properties: [] }] })
+    const refused = await api.call('POST', path, { body: { key: 'no', rollout_percentage: 130 } })
+    assert.deepEqual([refused.status, refused.body.attr], [400, 'filters.groups.0.rollout_percentage'])
+  })
+
+  it('are refused with the path of the mistake, and nothing is stored', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'taken' } })
+    const filter = (over: object) => ({ groups: [{ properties: [{ key: 'a', type: 'person', value: 1, ...over }] }] })
+    const variants = (...weights: number[]) => ({
+      groups: [],
+      multivariate: { variants: weights.map((weight, index) => ({ key: `v${index}`, rollout_percentage: weight })) },
+    })
+    for (const [body, code, attr] of [
+      [{}, 'required', 'key'],
+      [{ key: 5 }, 'invalid', 'key'],
+      [{ key: '' }, 'invalid_input', 'key'],
+      [{ key: 'a b' }, 'invalid_input', 'key'],
+      [{ key: 'a'.repeat(401) }, 'invalid_input', 'key'],
+      [{ key: 'taken' }, 'unique', 'key'],
+      [{ key: 'x', active: 'yes' }, 'invalid', 'active'],
+      [{ key: 'x', tags: [1] }, 'invalid', 'tags.0'],
+      [{ key: 'x', filters: [] }, 'invalid', 'filters'],
+      [{ key: 'x', filters: { groups: {} } }, 'invalid', 'filters.groups'],
+      [{ key: 'x', evaluation_runtime: 'edge' }, 'invalid_input', 'evaluation_runtime'],
+      [{ key: 'x', filters: filter({ operator: 'like' }) }, 'invalid_input', 'filters.groups.0.properties.0.operator'],
+      [{ key: 'x', filters: filter({ type: null }) }, 'required', 'filters.groups.0.properties.0.type'],
+      [
+        { key: 'x', filters: filter({ operator: 'regex', value: 'a++' }) },
+        'invalid_input',
+        'filters.groups.0.properties.0.value',
+      ],
+      [
+        { key: 'x', filters: { groups: [{ rollout_percentage: 101 }] } },
+        'invalid_input',
+        'filters.groups.0.rollout_percentage',
+      ],
+      [{ key: 'x', filters: variants(50, 51) }, 'invalid_input', 'filters.multivariate.variants'],
+    ] as const) {
+      const answer = await api.call('POST', path, { body })
+      assert.equal(answer.status, 400, JSON.stringify(body))
+      assert.deepEqual(Object.keys(answer.body), ['type', 'code', 'detail', 'attr'])
+      assert.deepEqual([answer.body.type, answer.body.code, answer.body.attr], ['validation_error', code, attr])
+    }
+    assert.equal((await api.call('GET', path)).body.count, 1)
+    assert.equal((await api.call('POST', path, { body: { key: 'x' } })).body.id, 2)
+  })
+
+  it('are stored whatever they are with skip_validation, by a key with all scopes only', async t => {
+    const api = await startManagement(t)
+    const body = {
+      key: 'weird key',
+      filters: { groups: [{ properties: [{ key: 'a', operator: 'like', value: '(?=x)' }], rollout_percentage: 300 }] },
+    }
+    const { status, body: stored } = await api.call('POST', `${path}?skip_validation=true`, { body })
+    assert.equal(status, 201)
+    assert.deepEqual(stored.filters, body.filters)
+    assert.deepEqual(
+      stored.warnings.map((warning: { attr: string }) => warning.attr),
+      [
+        'key',
+        'filters.groups.0.properties.0.type',
+        'filters.groups.0.properties.0.operator',
+        'filters.groups.0.rollout_percentage',
+      ],
+    )
+    const patched = await api.call('PATCH', `${path}1/?skip_validation=true`, { body: { filters: { groups: 'all' } } })
+    assert.deepEqual([patched.status, patched.body.filters], [200, { groups: 'all' }])
+    assert.equal((await api.call('PATCH', `${path}1/`, { body: { name: 'still weird' } })).status, 200)
+    const writer = await api.addKey(['feature_flag:write'])
+    const refused = await api.call('POST', `${path}?skip_validation=true`, { key: writer, body })
+    assert.deepEqual([refused.status, refused.body.code], [403, 'permission_denied'])
+  })
+
+  it('add 1 to the version with each change and refuse one made from an older version', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'beta' } })
+    const second = await api.call('PATCH', `${path}beta/`, { body: { name: 'two', version: 1 } })
+    assert.deepEqual([second.status, second.body.version], [200, 2])
+    const stale = await api.call('PATCH', `${path}beta/`, { body: { name: 'other', version: 1 } })
+    assert.deepEqual(
+      [stale.status, stale.body.type, stale.body.code, stale.body.attr],
+      [409, 'validation_error', 'conflict', 'version'],
+    )
+    assert.deepEqual(stale.body.extra, { current_version: 2, sent_version: 1 })
+    assert.match(stale.body.detail, /version 2.*version 1/)
+    assert.equal((await api.call('GET', `${path}beta/`)).body.name, 'two')
+    assert.equal((await api.call('PATCH', `${path}beta/`, { body: { name: 'three' } })).body.version, 3)
+  })
+
+  it('are deleted softly and free their key', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'a' } })
+    await api.call('POST', path, { body: { key: 'b' } })
+    assert.equal((await api.call('DELETE', `${path}a/`)).status, 204)
+    const patched = await api.call('PATCH', `${path}b/`, { body: { deleted: true } })
+    assert.deepEqual([patched.status, patched.body.deleted, patched.body.version], [200, true, 2])
+    assert.equal((await api.call('GET', path)).body.count, 0)
+    assert.equal((await api.call('GET', `${path}a/`)).status, 404)
+    assert.equal((await api.call('GET', `${path}1/`)).body.deleted, true)
+    assert.equal((await api.call('DELETE', `${path}1/`)).status, 404)
+    assert.equal((await api.call('POST', path, { body: { key: 'a' } })).body.id, 3)
+    const back = await api.call('PATCH', `${path}1/`, { body: { deleted: false } })
+    assert.deepEqual([back.status, back.body.code, back.body.attr], [400, 'unique', 'key'])
+    assert.equal((await api.call('PATCH', `${path}2/`, { body: { deleted: false } })).body.deleted, false)
+  })
+
+  it('belong to one project', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    await api.call('POST', path, { body: { key: 'mine' } })
+    for (const id of ['1', 'mine']) {
+      assert.equal((await api.call('GET', `/api/projects/2/feature_flags/${id}/`)).status, 404)
+      assert.equal((await api.call('DELETE', `/api/projects/2/feature_flags/${id}/`)).status, 404)
+    }
+    assert.equal((await api.call('POST', '/api/projects/2/feature_flags/', { body: { key: 'mine' } })).body.id, 2)
+  })
+
+  it('are searched and filtered', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'checkout-new' } })
+    await api.call('POST', path, { body: { key: 'other', name: 'The CHECKOUT', active: false } })
+    await api.call('POST', path, { body: { key: 'third' } })
+    const keys = async (query: string) =>
+      (await api.call('GET', path + query)).body.results.map((flag: { key: string }) => flag.key)
+    assert.deepEqual(await keys('?search=Checkout'), ['other', 'checkout-new'])
+    assert.deepEqual(await keys('?active=false'), ['other'])
+    assert.deepEqual(await keys('?active=true&limit=1'), ['third'])
+    assert.equal((await api.call('GET', `${path}?active=maybe`)).body.attr, 'active')
+  })
+})
+
+describe('versions of a flag', () => {
+  it('are listed newest first, and each is the whole flag', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
+    await api.call('PATCH', `${path}beta/`, { body: { name: 'named' } })
+    const { body } = await api.call('GET', `${path}beta/versions/?limit=1`)
+    assert.equal(body.count, 2)
+    assert.deepEqual([body.results[0].version, body.results[0].flag.name], [2, 'named'])
+    assert.ok(body.next.includes('offset=1'))
+    const first = await api.call('GET', `${path}beta/versions/1/`)
+    assert.deepEqual([first.body.flag.name, first.body.flag.filters], ['', { groups }])
+    for (const version of ['3', '0', 'x']) {
+      assert.equal((await api.call('GET', `${path}beta/versions/${version}/`)).status, 404)
+    }
+  })
+
+  it('differ by paths with before and after', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
+    const changed = { groups: [{ properties: [], rollout_percentage: 80 }], payloads: { true: '1' } }
+    await api.call('PATCH', `${path}beta/`, { body: { filters: changed, active: false } })
+    const { body } = await api.call('GET', `${path}beta/versions/1/diff/2/`)
+    assert.deepEqual([body.from, body.to], [1, 2])
+    assert.deepEqual(body.changes, [
+      { path: 'filters.groups.0.properties.0', action: 'deleted', before: groups[0]!.properties[0], after: null },
+      { path: 'filters.groups.0.rollout_percentage', action: 'changed', before: 50, after: 80 },
+      { path: 'filters.payloads', action: 'created', before: null, after: { true: '1' } },
+      { path: 'active', action: 'changed', before: true, after: false },
+    ])
+    assert.equal((await api.call('GET', `${path}beta/versions/1/diff/9/`)).status, 404)
+  })
+
+  it('are restored as a new version, deleted flags included', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { key: 'beta', filters: { groups } } })
+    await api.call('PATCH', `${path}beta/`, { body: { key: 'gamma', filters: { groups: [] } } })
+    await api.call('DELETE', `${path}gamma/`)
+    const before = api.served.length
+    const { status, body } = await api.call('POST', `${path}1/versions/1/restore/`)
+    assert.deepEqual([status, body.version, body.key, body.deleted, body.filters], [200, 4, 'beta', false, { groups }])
+    assert.equal(api.served.length, before + 1)
+    assert.equal((await api.call('POST', `${path}1/versions/9/restore/`)).status, 404)
+    const activity = await api.call('GET', `${path}1/activity/?limit=3`)
+    assert.deepEqual(
+      activity.body.results.map((entry: { activity: string; detail: { version: number } }) => [
+        entry.activity,
+        entry.detail.version,
+      ]),
+      [
+        ['updated', 4],
+        ['deleted', 3],
+        ['updated', 2],
+      ],
+    )
+    assert.equal(activity.body.results[2].detail.changes[0].path, 'key')
+    assert.equal((await api.call('GET', `${path}1/activity/?offset=3`)).body.results[0].activity, 'created')
+  })
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { documentedPath } from '#http/management/openapi.ts'
+import { type Route, sendJson } from '#http/route.ts'
+import { startManagement } from '../support/management-api.ts'
+
+interface Json {
+  readonly [key: string]: Json
+}
+
+const decide: Route = {
+  method: 'POST',
+  path: '/decide',
+  access: 'project_key',
+  group: 'flags',
+  bodyLimitBytes: 1_000,
+  handler: (_request, reply) => sendJson(reply, 200, '{}'),
+}
+
+describe('the OpenAPI document', () => {
+  it('is served at both addresses to anyone', async t => {
+    const api = await startManagement(t, { otherRoutes: [decide] })
+    const { status, body } = await api.call('GET', '/api/schema/', { key: null })
+    assert.deepEqual([status, body.openapi, body.info.version], [200, '3.1.0', '1.2.3'])
+    assert.deepEqual((await api.call('GET', '/openapi.json', { key: null })).body, body)
+  })
+
+  it('holds every route of the table, with scope, body and answer', async t => {
+    const api = await startManagement(t, { otherRoutes: [decide] })
+    const { body: document } = await api.call('GET', '/api/schema/')
+    for (const route of api.routes) {
+      const operation = document.paths[documentedPath(route.path)]?.[route.method.toLowerCase()]
+      assert.ok(operation, `${route.method} ${route.path}`)
+      assert.equal(operation['x-scope'], route.scope)
+      assert.equal(operation.requestBody !== undefined, route.operation.body !== null)
+      assert.ok(operation.responses[route.operation.success.status])
+    }
+    assert.ok(document.paths['/decide'].post)
+    const count = Object.values<object>(document.paths).flatMap(Object.keys).length
+    assert.equal(count, api.routes.length + 1)
+  })
+
+  it('is valid by structure', async t => {
+    const api = await startManagement(t, { otherRoutes: [decide] })
+    const { body: document } = await api.call('GET', '/api/schema/')
+    const ids = new Set<string>()
+    for (const [path, item] of Object.entries<Json>(document.paths)) {
+      assert.match(path, /^\/[^:?]*$/)
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(match => match[1])
+      for (const [method, operation] of Object.entries<Json>(item)) {
+        const where = `${method} ${path}`
+        assert.match(method, /^(get|post|put|patch|delete|head|options)$/)
+        const id = String(operation.operationId)
+        assert.ok(!ids.has(id), `${id} stands twice`)
+        ids.add(id)
+        const parameters = operation.parameters as unknown as {
+          name: string
+          in: string
+          required: boolean
+          schema: Json
+        }[]
+        assert.deepEqual(
+          parameters.filter(parameter => parameter.in === 'path').map(({ name, required }) => [name, required]),
+          inPath.map(name => [name, true]),
+          where,
+        )
+        for (const { in: place, schema } of parameters) {
+          assert.ok(place === 'path' || place === 'query')
+          checkSchema(schema, document, where)
+        }
+        assert.ok(Object.keys(operation.responses!).length > 0, where)
+        for (const [status, response] of Object.entries<Json>(operation.responses!)) {
+          assert.match(status, /^[2-5]\d\d$/)
+          assert.equal(typeof response.description, 'string')
+          const schema = response.content?.['application/json']?.schema
+          if (schema !== undefined) checkSchema(schema, document, where)
+        }
+        if (operation.requestBody !== undefined) {
+          checkSchema(operation.requestBody.content!['application/json']!.schema!, document, where)
+        }
+      }
+    }
+  })
+
+  it('names no key and no secret', async t => {
+    const api = await startManagement(t)
+    const { text } = await api.call('GET', '/api/schema/')
+    assert.ok(!text.includes('phc_first') && !text.includes('phx_all'))
+  })
+})
+
+const types = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']
+
+/** JSON Schema 2020-12 as far as we use it. */
+function checkSchema(schema: Json, document: Json, where: string): void {
+  assert.equal(typeof schema, 'object', where)
+  if (typeof schema.$ref === 'string') {
+    const target = (schema.$ref as string)
+      .slice(2)
+      .split('/')
+      .reduce((node, key) => node[key]!, document)
+    assert.ok(target, `${where}: ${schema.$ref as string}`)
+    return
+  }
+  for (const type of [schema.type ?? []].flat() as unknown as string[])
+    assert.ok(types.includes(type), `${where}: ${type}`)
+  const properties = schema.properties ?? {}
+  for (const name of (schema.required ?? []) as unknown as string[])
+    assert.ok(Object.hasOwn(properties, name), `${where}: ${name}`)
+  for (const property of Object.values(properties)) checkSchema(property, document, where)
+  for (const member of (schema.anyOf ?? []) as unknown as Json[]) checkSchema(member, document, where)
+  if (schema.items !== undefined) checkSchema(schema.items, document, where)
+}

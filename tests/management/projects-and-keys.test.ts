@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { startManagement } from '../support/management-api.ts'
+
+describe('projects', () => {
+  it('are created with defaults, or with everything given', async t => {
+    const api = await startManagement(t)
+    const plain = await api.call('POST', '/api/projects/', { body: { name: 'Plain' } })
+    assert.equal(plain.status, 201)
+    const { uuid, api_token, ...rest } = plain.body
+    assert.match(uuid, /^[0-9a-f-]{36}$/)
+    assert.match(api_token, /^phc_[0-9A-Za-z]{43}$/)
+    assert.deepEqual(rest, {
+      id: 2,
+      organization: '00000000-0000-4000-8000-000000000001',
+      name: 'Plain',
+      timezone: 'UTC',
+      anonymize_ips: false,
+      geoip_enabled: true,
+      property_matching_version: 1,
+      quotas: {
+        events: null,
+        feature_flag_requests: null,
+        exceptions: null,
+        recordings: null,
+        llm_events: null,
+        survey_responses: null,
+      },
+      created_at: '2026-05-01T12:00:00.000Z',
+    })
+    const given = {
+      name: 'Given',
+      timezone: 'Europe/Vienna',
+      anonymize_ips: true,
+      geoip_enabled: false,
+      property_matching_version: 2,
+      api_token: 'my-own_token.1',
+      quotas: { events: 0, llm_events: 7 },
+    }
+    const { status, body } = await api.call('POST', '/api/organizations/@current/projects/', { body: given })
+    assert.equal(status, 201)
+    assert.deepEqual({ ...body, quotas: null }, { ...body, ...given, id: 3, quotas: null })
+    assert.deepEqual([body.quotas.events, body.quotas.llm_events, body.quotas.exceptions], [0, 7, null])
+  })
+
+  it('change what a patch names, quotas one by one, and the answer waits until they are served', async t => {
+    const api = await startManagement(t)
+    const before = api.served.length
+    await api.call('PATCH', '/api/projects/1/', { body: { quotas: { events: 5, recordings: 0 } } })
+    const { status, body } = await api.call('PATCH', '/api/environments/@current/', {
+      body: { name: 'Renamed', quotas: { recordings: null }, api_token: 'ignored', id: 99 },
+    })
+    assert.deepEqual(
+      [status, body.id, body.name, body.api_token, body.quotas.events, body.quotas.recordings],
+      [200, 1, 'Renamed', 'phc_first', 5, null],
+    )
+    assert.equal(api.served.length, before + 2)
+  })
+
+  it('get a new key on request', async t => {
+    const api = await startManagement(t)
+    const { status, body } = await api.call('PATCH', '/api/projects/1/reset_token/')
+    assert.equal(status, 200)
+    assert.match(body.api_token, /^phc_[0-9A-Za-z]{43}$/)
+    assert.equal((await api.call('GET', '/api/projects/1')).body.api_token, body.api_token)
+  })
+
+  it('are gone when deleted, and their id is never given again', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    const deleted = await api.call('DELETE', '/api/projects/2/')
+    assert.deepEqual([deleted.status, deleted.text], [204, ''])
+    assert.equal((await api.call('GET', '/api/projects/2/')).status, 404)
+    assert.equal((await api.call('GET', '/api/projects/2/feature_flags/')).status, 404)
+    assert.equal((await api.call('POST', '/api/projects/', { body: { name: 'Third' } })).body.id, 3)
+  })
+
+  it('are listed by page with absolute addresses of the neighbours', async t => {
+    const api = await startManagement(t)
+    for (const name of ['b', 'c', 'd', 'e']) await api.call('POST', '/api/projects/', { body: { name } })
+    const ids: number[] = []
+    let address: string | null = `${api.url}/api/projects/?limit=2&x=%26y`
+    let previous: string | null = null
+    while (address !== null) {
+      const { body } = await api.call('GET', address.slice(api.url.length))
+      assert.equal(body.count, 5)
+      ids.push(...body.results.map((project: { id: number }) => project.id))
+      previous = body.previous
+      address = body.next
+      assert.ok(
+        address === null || address.startsWith(`${api.url}/api/projects/?limit=2&x=%26y&offset=`),
+        String(address),
+      )
+    }
+    assert.deepEqual(ids, [1, 2, 3, 4, 5])
+    assert.equal(previous, `${api.url}/api/projects/?limit=2&x=%26y&offset=2`)
+  })
+
+  const mistakes: [object | string, string, string | null][] = [
+    [{}, 'required', 'name'],
+    [{ name: 5 }, 'invalid', 'name'],
+    [{ name: '' }, 'invalid_input', 'name'],
+    [{ name: '  ' }, 'invalid_input', 'name'],
+    [{ name: 'x', timezone: 'Mars/Base' }, 'invalid_input', 'timezone'],
+    [{ name: 'x', timezone: '+01:00' }, 'invalid_input', 'timezone'],
+    [{ name: 'x', anonymize_ips: 'yes' }, 'invalid', 'anonymize_ips'],
+    [{ name: 'x', property_matching_version: 3 }, 'invalid_input', 'property_matching_version'],
+    [{ name: 'x', quotas: { events: -1 } }, 'invalid_input', 'quotas.events'],
+    [{ name: 'x', quotas: { events: '5' } }, 'invalid', 'quotas.events'],
+    [{ name: 'x', quotas: [] }, 'invalid', 'quotas'],
+    [{ name: 'x', api_token: 'phc_first' }, 'unique', 'api_token'],
+    [{ name: 'x', api_token: 'phx_secret' }, 'invalid_input', 'api_token'],
+    [{ name: 'x', api_token: 'a/b' }, 'invalid_input', 'api_token'],
+    [{ name: 'x', api_token: 'ä' }, 'invalid_input', 'api_token'],
+    [{ name: 'x', api_token: '' }, 'invalid_input', 'api_token'],
+    [{ name: 'x', api_token: 'a'.repeat(65) }, 'invalid_input', 'api_token'],
+    ['', 'required', 'name'],
+    ['{"name":', 'invalid', null],
+    ['["x"]', 'invalid', null],
+    ['5.0', 'invalid', null],
+    [`{"name":"x","a":${'['.repeat(50_000)}${']'.repeat(50_000)}}`, 'invalid', null],
+    ['{"__proto__":{"name":"x"}}', 'required', 'name'],
+  ]
+  for (const [body, code, attr] of mistakes) {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    it(`refuse ${text.slice(0, 80)}`, async t => {
+      const api = await startManagement(t)
+      const answer = await api.call('POST', '/api/projects/', { body: text })
+      assert.equal(answer.status, 400, answer.text)
+      assert.deepEqual(Object.keys(answer.body), ['type', 'code', 'detail', 'attr'])
+      assert.deepEqual([answer.body.type, answer.body.code, answer.body.attr], ['validation_error', code, attr])
+      assert.equal((await api.call('GET', '/api/projects/')).body.count, 1)
+    })
+  }
+
+  it('take __proto__ and constructor as fields nobody asked for', async t => {
+    const api = await startManagement(t)
+    const body = '{"name":"x","__proto__":{"timezone":"nowhere"},"constructor":1,"quotas":{"__proto__":{"events":3}}}'
+    const created = await api.call('POST', '/api/projects/', { body })
+    assert.deepEqual([created.status, created.body.timezone, created.body.quotas.events], [201, 'UTC', null])
+    assert.equal(({} as { timezone?: string }).timezone, undefined)
+  })
+
+  it('answer 413 for a body over the limit, 405 and 404 in the same form', async t => {
+    const api = await startManagement(t)
+    const large = await api.call('POST', '/api/projects/', { body: { name: 'x'.repeat(1024 * 1024) } })
+    assert.deepEqual([large.status, large.body.type, large.body.code], [413, 'validation_error', 'payload_too_large'])
+    const method = await api.call('PUT', '/api/projects/')
+    assert.deepEqual(
+      [method.status, method.body.type, method.body.code],
+      [405, 'invalid_request', 'method_not_allowed'],
+    )
+    for (const path of ['/api/projects/77/', '/api/projects/abc/', '/api/projects/1/nothing/', '/api/projects/1e0/']) {
+      const { status, body } = await api.call('GET', path)
+      assert.deepEqual([status, body.type, body.code], [404, 'invalid_request', 'not_found'], path)
+    }
+  })
+
+  it('refuse a page that is none', async t => {
+    const api = await startManagement(t)
+    for (const [query, attr] of [
+      ['limit=0', 'limit'],
+      ['limit=-5', 'limit'],
+      ['limit=ten', 'limit'],
+      ['limit=1.5', 'limit'],
+      ['offset=-1', 'offset'],
+      ['offset=99999999999999999999', 'offset'],
+    ] as const) {
+      const { status, body } = await api.call('GET', `/api/projects/?${query}`)
+      assert.deepEqual([status, body.type, body.attr], [400, 'validation_error', attr], query)
+    }
+    assert.equal((await api.call('GET', '/api/projects/?limit=5000&limit=&offset=')).status, 200)
+  })
+
+  it('answer 503 while the state cannot be written, and nothing is half done', async t => {
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        updateProject: async () => {
+          throw new PortError('state', 'timeout')
+        },
+      }),
+    })
+    const { status, body, headers } = await api.call('PATCH', '/api/projects/1/', { body: { name: 'New' } })
+    assert.deepEqual([status, body.type, body.code], [503, 'server_error', 'state_unavailable'])
+    assert.equal(headers.get('retry-after'), '1')
+    assert.equal((await api.call('GET', '/api/projects/1/')).body.name, 'First')
+  })
+})
+
+describe('personal API keys', () => {
+  it('show their value once', async t => {
+    const api = await startManagement(t)
+    const body = { label: 'ci', scopes: ['feature_flag:write', 'project:read'], scoped_teams: [1] }
+    const created = await api.call('POST', '/api/personal_api_keys/', { body })
+    assert.equal(created.status, 201)
+    const { value, ...shown } = created.body
+    assert.match(value, /^phx_[0-9A-Za-z]{43}$/)
+    assert.deepEqual(shown, {
+      ...body,
+      id: shown.id,
+      scoped_organizations: [],
+      created_at: '2026-05-01T12:00:00.000Z',
+      last_used_at: null,
+    })
+    assert.deepEqual((await api.call('GET', `/api/personal_api_keys/${shown.id}/`)).body, shown)
+    const listed = await api.call('GET', '/api/personal_api_keys/')
+    assert.equal(listed.body.count, 2)
+    assert.ok(!listed.text.includes(value))
+    assert.deepEqual(
+      (await api.call('GET', '/api/personal_api_keys/@current/', { key: value })).body.scopes,
+      body.scopes,
+    )
+    assert.equal((await api.call('GET', '/api/personal_api_keys/', { key: value })).status, 403)
+  })
+
+  it('need known scopes and projects', async t => {
+    const api = await startManagement(t)
+    for (const [body, code, attr] of [
+      [{ scopes: ['*'] }, 'required', 'label'],
+      [{ label: 'x' }, 'required', 'scopes'],
+      [{ label: 'x', scopes: '*' }, 'invalid', 'scopes'],
+      [{ label: 'x', scopes: [] }, 'invalid_input', 'scopes'],
+      [{ label: 'x', scopes: ['*', 'flags'] }, 'invalid_input', 'scopes.1'],
+      [{ label: 'x', scopes: ['feature_flag:delete'] }, 'invalid_input', 'scopes.0'],
+      [{ label: 'x', scopes: ['*'], scoped_teams: [1, 9] }, 'invalid_input', 'scoped_teams.1'],
+      [{ label: 'x', scopes: ['*'], scoped_teams: ['1'] }, 'invalid', 'scoped_teams.0'],
+    ] as const) {
+      const answer = await api.call('POST', '/api/personal_api_keys/', { body })
+      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, code, attr], JSON.stringify(body))
+    }
+    assert.equal((await api.call('DELETE', '/api/personal_api_keys/none/')).status, 404)
+    assert.equal((await api.call('GET', '/api/personal_api_keys/none/')).status, 404)
+  })
+})

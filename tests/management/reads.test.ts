@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type PropertyBag, parseJson } from '#core/json.ts'
+import { startManagement } from '../support/management-api.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+
+describe('persons', () => {
+  const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
+
+  it('are shown with every distinct id and its version', async t => {
+    const api = await startManagement(t)
+    const properties = parseJson('{"email":"ada@example.com","score":1.0,"__proto__":{"a":1}}') as PropertyBag
+    const ada = aPerson({ uuid: uuid(1), properties, isIdentified: true, version: 3 })
+    await api.commit({
+      persons: [created(ada)],
+      mappings: [created(aMapping(ada, 'ada')), created(aMapping(ada, '__proto__', 1))],
+    })
+    const { status, body, text } = await api.call('GET', '/api/projects/1/persons/?distinct_id=ada')
+    assert.equal(status, 200)
+    assert.deepEqual(Object.keys(body), ['next', 'previous', 'results'])
+    const [person] = body.results
+    assert.deepEqual(
+      [person.uuid, person.name, person.is_identified, person.version],
+      [uuid(1), 'ada@example.com', true, 3],
+    )
+    assert.deepEqual(person.distinct_ids.toSorted(), ['__proto__', 'ada'])
+    assert.ok(text.includes('"score":1.0,"__proto__":{"a":1}'))
+    assert.match(text, /"distinct_id_versions":\{.*"__proto__":1/)
+    assert.deepEqual([person.created_at, person.flag_overrides], ['2023-11-14T22:13:20.000Z', []])
+    const one = await api.call('GET', `/api/projects/1/persons/${uuid(1).toUpperCase()}/`)
+    assert.deepEqual(one.body, person)
+  })
+
+  it('are found by id, uuid and text, in their own project only', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    const ada = aPerson({ uuid: uuid(1), properties: { plan: 'pro' } })
+    const bob = aPerson({ uuid: uuid(2), properties: { username: 'bobby' } })
+    await api.commit({
+      persons: [created(ada), created(bob)],
+      mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'b-1'))],
+    })
+    const names = async (query: string, project = 1) =>
+      (await api.call('GET', `/api/projects/${project}/persons/${query}`)).body.results.map(
+        (person: { name: string }) => person.name,
+      )
+    assert.deepEqual((await names('')).toSorted(), ['ada', 'bobby'])
+    assert.deepEqual(await names(`?uuid=${uuid(2)}`), ['bobby'])
+    assert.deepEqual(await names('?search=pro'), ['ada'])
+    assert.deepEqual(await names('?distinct_id=nobody'), [])
+    assert.deepEqual(await names('', 2), [])
+    assert.equal((await api.call('GET', `/api/projects/2/persons/${uuid(1)}/`)).status, 404)
+    for (const id of [uuid(9), '1', 'x'.repeat(200)]) {
+      assert.equal((await api.call('GET', `/api/projects/1/persons/${id}/`)).status, 404)
+    }
+    const wrong = await api.call('GET', '/api/projects/1/persons/?uuid=1')
+    assert.deepEqual([wrong.status, wrong.body.code, wrong.body.attr], [400, 'invalid', 'uuid'])
+    const first = (await api.call('GET', '/api/projects/1/persons/?limit=1')).body
+    assert.equal(first.previous, null)
+    const second = (await api.call('GET', first.next.slice(api.url.length))).body
+    assert.equal(second.next, null)
+    assert.notEqual(second.results[0].uuid, first.results[0].uuid)
+  })
+})
+
+describe('groups', () => {
+  it('are shown by type, with the types as a bare list', async t => {
+    const api = await startManagement(t)
+    await api.commit({
+      groupTypes: [
+        { projectId: 1, name: 'company', index: 0 },
+        { projectId: 1, name: 'team', index: 1 },
+      ],
+      groups: [created(aGroup({ properties: { seats: 5 } })), created(aGroup({ typeIndex: 1, key: 'core' }))],
+    })
+    assert.deepEqual((await api.call('GET', '/api/projects/1/groups_types/')).body, [
+      { group_type: 'company', group_type_index: 0 },
+      { group_type: 'team', group_type_index: 1 },
+    ])
+    const acme = {
+      group_type_index: 0,
+      group_key: 'acme',
+      group_properties: { seats: 5 },
+      created_at: '2023-11-14T22:13:20.000Z',
+      version: 1,
+    }
+    const listed = await api.call('GET', '/api/projects/1/groups/?group_type_index=0')
+    assert.deepEqual(listed.body, { next: null, previous: null, results: [acme] })
+    const found = await api.call('GET', '/api/projects/1/groups/find/?group_type_index=0&group_key=acme')
+    assert.deepEqual(found.body, acme)
+    const missing = await api.call('GET', '/api/projects/1/groups/find/?group_type_index=1&group_key=acme')
+    assert.equal(missing.status, 404)
+  })
+
+  it('need their type', async t => {
+    const api = await startManagement(t)
+    for (const [query, code, attr] of [
+      ['groups/', 'required', 'group_type_index'],
+      ['groups/?group_type_index=5', 'invalid_input', 'group_type_index'],
+      ['groups/?group_type_index=company', 'invalid', 'group_type_index'],
+      ['groups/find/?group_type_index=0', 'required', 'group_key'],
+    ] as const) {
+      const { status, body } = await api.call('GET', `/api/projects/1/${query}`)
+      assert.deepEqual([status, body.code, body.attr], [400, code, attr], query)
+    }
+  })
+})
+
+describe('ingestion status', () => {
+  it('compares the end of each lane with where the worker stands', async t => {
+    const appendedAtMs = Date.parse('2026-05-01T11:59:57.500Z')
+    const api = await startManagement(t, {
+      logStatus: async (lane, offset) => ({
+        endOffset: lane === 'main' ? 12 : offset,
+        appendedAtMs: lane === 'main' ? appendedAtMs : null,
+      }),
+    })
+    assert.deepEqual((await api.call('GET', '/api/projects/1/ingestion_status/')).body, {
+      lanes: {
+        main: { appended: 12, processed: 0, lag_seconds: 2.5 },
+        historical: { appended: 0, processed: 0, lag_seconds: 0 },
+      },
+    })
+  })
+})
+
+describe('usage', () => {
+  it('adds up per UTC day, between days given as dates or spans', async t => {
+    const api = await startManagement(t)
+    await api.management.addFlagRequests([{ projectId: 1, day: '2026-05-01', count: 7 }])
+    await api.management.saveEventCounts(
+      1,
+      [
+        { day: '2026-04-30', eventsCharged: 3, eventsImported: 2 },
+        { day: '2026-03-01', eventsCharged: 9, eventsImported: 0 },
+      ],
+      '2026-01-01',
+    )
+    const april = { date: '2026-04-30', events_charged: 3, events_imported: 2, flag_requests: 0 }
+    const may = { date: '2026-05-01', events_charged: 0, events_imported: 0, flag_requests: 7 }
+    for (const [query, results] of [
+      ['', [april, may]],
+      ['?date_from=-1d', [april, may]],
+      ['?date_from=2026-05-01', [may]],
+      ['?date_from=2026-04-01&date_to=2026-04-30', [april]],
+      ['?date_from=-90d&date_to=-40d', [{ ...april, date: '2026-03-01', events_charged: 9, events_imported: 0 }]],
+    ] as const) {
+      assert.deepEqual((await api.call('GET', `/api/projects/1/usage/${query}`)).body, { results }, query)
+    }
+    for (const [query, code] of [
+      ['?date_from=yesterday', 'invalid'],
+      ['?date_from=1970-01-01', 'invalid_input'],
+    ] as const) {
+      const { status, body } = await api.call('GET', `/api/projects/1/usage/${query}`)
+      assert.deepEqual([status, body.code, body.attr], [400, code, 'date_from'], query)
+    }
+  })
+})
+
+describe('ingestion warnings', () => {
+  it('are summed up by type', async t => {
+    const api = await startManagement(t)
+    const timestampMs = Date.parse('2026-04-30T10:00:00.000Z')
+    const warning = { projectId: 1, type: 'cannot_merge_with_illegal_distinct_id', details: { alias: 'null' } }
+    await api.commit({
+      warnings: [
+        { ...warning, timestampMs },
+        { ...warning, timestampMs: timestampMs + 1_000 },
+      ],
+    })
+    const { body } = await api.call('GET', '/api/projects/1/ingestion_warnings/')
+    assert.deepEqual(
+      [body.results.length, body.results[0].type, body.results[0].count, body.results[0].last_seen],
+      [1, warning.type, 2, '2026-04-30T10:00:01.000Z'],
+    )
+    assert.deepEqual(body.results[0].warnings[0].details, { alias: 'null' })
+  })
+})
+
+describe('users and the organization', () => {
+  it('say who asks and where', async t => {
+    const api = await startManagement(t)
+    const me = await api.call('GET', '/api/users/@me/')
+    assert.deepEqual(
+      [me.status, me.body.first_name, me.body.team.id, me.body.team.api_token],
+      [200, '*', 1, 'phc_first'],
+    )
+    const organization = await api.call('GET', '/api/organizations/@current/')
+    assert.deepEqual(organization.body, me.body.organization)
+    const byId = await api.call('GET', `/api/organizations/${organization.body.id}/projects/`)
+    assert.deepEqual([byId.status, byId.body.count], [200, 1])
+    await api.call('DELETE', '/api/projects/1/')
+    assert.equal((await api.call('GET', '/api/users/@me/')).body.team, null)
+    assert.equal((await api.call('GET', '/api/projects/@current/')).status, 404)
+  })
+})
