@@ -4,6 +4,7 @@ import type { Kysely } from 'kysely'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { NewProject, ProjectStore } from '#ports/management-store.ts'
+import { definedOf } from './defined-of.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
 import { flagBit, jsonText, projectOf } from './rows.ts'
 import type { ProjectTable, StateSchema } from './schema.ts'
@@ -86,12 +87,5 @@ function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | '
     property_matching_version: project.propertyMatchingVersion,
     quotas: jsonText(project.quotas),
     created_at: project.createdAtMs,
-  }
-}
-
-/** Without the keys whose value is undefined, which would otherwise erase what is stored. */
-export function definedOf<T extends object>(patch: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
   }
 }

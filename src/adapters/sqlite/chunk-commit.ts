@@ -2,10 +2,10 @@
 // row than the one that was loaded ends it: the caller rolls back, so nothing of the chunk stays.
 
 import type { Statement } from 'better-sqlite3'
+import * as text from '#adapters/sql/chunk-queries.ts'
+import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
+import { warningSamplesPerDay } from '#adapters/sql/warning-queries.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/chunk-store.ts'
-import * as text from '../sql/chunk-queries.ts'
-import { flagBit, jsonText, utcDay } from '../sql/rows.ts'
-import { warningSamplesPerDay } from '../sql/warning-queries.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 /** Thrown to leave the transaction: a row is not as it was when the chunk was loaded. */

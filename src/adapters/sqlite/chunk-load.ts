@@ -2,12 +2,12 @@
 // are bound in batches of a few fixed lengths: one prepared statement per length, however many ids a chunk has.
 
 import type { Statement } from 'better-sqlite3'
+import * as text from '#adapters/sql/chunk-queries.ts'
+import { groupOf, groupTypeOf, personOf, projectOf } from '#adapters/sql/rows.ts'
+import type { GroupTable, ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
-import * as text from '../sql/chunk-queries.ts'
-import { groupOf, groupTypeOf, personOf, projectOf } from '../sql/rows.ts'
-import type { GroupTable, ProjectTable, StateSchema } from '../sql/schema.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 export type ChunkLoader = (subjects: ChunkSubjects) => LoadedChunk

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { SchemaTooNewError } from '#adapters/sql/migration.ts'
 import { PortError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { SchemaTooNewError } from '../sql/migration.ts'
 import { migrateSqlite, openStateForReading, openStateForWriting, stateFileOf } from './open-sqlite.ts'
 
 function isPortError(code: string) {
@@ -59,4 +59,6 @@ test('says `corrupt` for a file that is no state, and `unavailable` for one that
   const other = tempDir(t)
   mkdirSync(stateFileOf(other))
   await assert.rejects(migrateSqlite(other), isPortError('unavailable'))
+  await assert.rejects(migrateSqlite(join(stateFileOf(dataFolder), 'below-a-file')), isPortError('unavailable'))
+  assert.throws(() => openStateForReading(join(other, 'nowhere')), isPortError('unavailable'))
 })

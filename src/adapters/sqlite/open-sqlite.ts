@@ -13,9 +13,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
+import { migrateState, sqliteWords } from '#adapters/sql/migration.ts'
+import type { StateSchema } from '#adapters/sql/schema.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
-import { migrateState, sqliteWords } from '../sql/migration.ts'
-import type { StateSchema } from '../sql/schema.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -122,11 +122,13 @@ function withStatementCache(database: SqliteDatabase) {
   }
 }
 
-/** A PortError for a failure of SQLite's; anything else, our own mistakes included, comes back as it is. */
+/** A PortError for a failure of SQLite's or of the files; anything else, our own mistakes included, comes back as it is. */
 export function statePortError(cause: unknown): unknown {
   if (cause instanceof Database.SqliteError) return new PortError('state', portErrorCodeOf(cause.code), cause)
-  if (cause instanceof TypeError && /database connection is not open/.test(cause.message))
-    return new PortError('state', 'unavailable', cause)
+  const isFileError = cause instanceof Error && 'syscall' in cause
+  const isGone =
+    cause instanceof TypeError && /database connection is not open|directory does not exist/.test(cause.message)
+  if (isFileError || isGone) return new PortError('state', 'unavailable', cause)
   return cause
 }
 

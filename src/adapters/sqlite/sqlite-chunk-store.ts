@@ -1,8 +1,8 @@
 // State as the worker sees it, on the state file: its own connection, SQLite called directly, since a chunk is thousands
 // of rows. Everything is read and computed before the write lock is asked for; holding it is only for writing.
 
+import * as text from '#adapters/sql/chunk-queries.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
-import * as text from '../sql/chunk-queries.ts'
 import { prepareChunkWriter, VersionConflict } from './chunk-commit.ts'
 import { prepareChunkLoader } from './chunk-load.ts'
 import { openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'

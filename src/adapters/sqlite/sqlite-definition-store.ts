@@ -1,9 +1,9 @@
 // Definitions from the state file. Asking for the revision costs a look at SQLite's own change counter; only when another
 // connection has committed since is the row read.
 
+import { loadDefinitionChanges } from '#adapters/sql/definition-queries.ts'
+import { rethrowing } from '#adapters/sql/sql-management-store.ts'
 import type { DefinitionStore } from '#ports/definition-store.ts'
-import { loadDefinitionChanges } from '../sql/definition-queries.ts'
-import { rethrowing } from '../sql/sql-management-store.ts'
 import { kyselyOn, openStateForReading, statePortError } from './open-sqlite.ts'
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */

@@ -1,7 +1,7 @@
 // The management store on the state file: what the state-writer thread serves, and what tools use directly.
 
+import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
-import { sqlManagementStore } from '../sql/sql-management-store.ts'
 import { kyselyOn, openStateForReading, openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */

@@ -2,9 +2,9 @@
 // anew when it dies. A death fails what was under way; nothing is sent twice, because the outcome is unknown.
 
 import { Worker } from 'node:worker_threads'
+import { SchemaTooNewError } from '#adapters/sql/migration.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { SchemaTooNewError } from '../sql/migration.ts'
 import {
   decodeAnswer,
   encodeCall,
