@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type EventTimeInput, eventTime } from './event-time.ts'
+
+const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
+const hourMs = 3_600_000
+
+function timeOf(over: Partial<EventTimeInput>): string {
+  const time = eventTime({
+    timestamp: null,
+    offsetMs: null,
+    ignoreSentAt: false,
+    sentAtMs: null,
+    receivedAtMs,
+    historicalMigration: false,
+    ...over,
+  })
+  return time.ok ? new Date(time.value).toISOString() : time.error
+}
+
+describe('eventTime of a live event', () => {
+  it('is the time of receipt when the event has none', () => {
+    assert.equal(timeOf({ sentAtMs: receivedAtMs + 5_000 }), '2025-07-01T11:00:00.000Z')
+  })
+  it('corrects the client clock by the difference between sending and receipt', () => {
+    const timestamp = '2025-07-01T10:00:00Z'
+    assert.equal(timeOf({ timestamp, sentAtMs: receivedAtMs + 10_000 }), '2025-07-01T09:59:50.000Z')
+    assert.equal(timeOf({ timestamp, sentAtMs: receivedAtMs + 10_000, ignoreSentAt: true }), '2025-07-01T10:00:00.000Z')
+  })
+  it('counts an offset back from receipt, whatever the timestamp says', () => {
+    const input = { timestamp: '2025-07-01T09:00:00Z', offsetMs: 5_000, sentAtMs: receivedAtMs + 10_000 }
+    assert.equal(timeOf(input), '2025-07-01T10:59:55.000Z')
+  })
+  it('keeps exactly 23 h ahead and takes one millisecond more for receipt', () => {
+    assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.000Z' }), '2025-07-02T10:00:00.000Z')
+    assert.equal(timeOf({ timestamp: '2025-07-02T10:00:00.001Z' }), '2025-07-01T11:00:00.000Z')
+    assert.equal(timeOf({ offsetMs: -25 * hourMs }), '2025-07-01T11:00:00.000Z')
+  })
+  it('judges the future after the correction', () => {
+    const aDayFast = receivedAtMs + 24 * hourMs
+    assert.equal(timeOf({ timestamp: '2025-07-02T11:00:00Z', sentAtMs: aDayFast }), '2025-07-01T11:00:00.000Z')
+    assert.equal(timeOf({ timestamp: '2025-07-02T10:30:00Z', sentAtMs: aDayFast }), '2025-07-01T10:30:00.000Z')
+  })
+  it('is the time of receipt for text that cannot be read or cannot be stored', () => {
+    for (const timestamp of ['soon', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
+      assert.equal(timeOf({ timestamp }), '2025-07-01T11:00:00.000Z')
+    }
+    assert.equal(timeOf({ timestamp: '1900-01-01T00:00:00Z' }), '1900-01-01T00:00:00.000Z')
+  })
+  it('is 1970 when an offset leads before the year 0, and receipt when only before 1900', () => {
+    assert.equal(timeOf({ offsetMs: 1e15 }), '1970-01-01T00:00:00.000Z')
+    assert.equal(timeOf({ offsetMs: 9e18 }), '1970-01-01T00:00:00.000Z')
+    assert.equal(timeOf({ offsetMs: 1000 * 365 * 24 * hourMs }), '2025-07-01T11:00:00.000Z')
+  })
+})
+
+describe('eventTime of a historical migration', () => {
+  const historicalMigration = true
+  it('is taken as written: neither send time nor offset touch it', () => {
+    const input = { timestamp: '2023-01-01T00:00:00Z', sentAtMs: receivedAtMs + 10_000, offsetMs: 5_000 }
+    assert.equal(timeOf({ ...input, historicalMigration }), '2023-01-01T00:00:00.000Z')
+  })
+  it('is receipt when it lies more than 23 h ahead, or is missing', () => {
+    assert.equal(timeOf({ timestamp: '2025-07-02T10:00:01Z', historicalMigration }), '2025-07-01T11:00:00.000Z')
+    assert.equal(timeOf({ offsetMs: 5_000, historicalMigration }), '2025-07-01T11:00:00.000Z')
+  })
+  it('refuses what cannot be read, the empty text and what cannot be stored', () => {
+    for (const timestamp of ['soon', '', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
+      assert.equal(timeOf({ timestamp, historicalMigration }), 'timestamp_invalid')
+    }
+  })
+})
