@@ -20,6 +20,7 @@ export interface StateHarness {
   /** What another process would open. */
   openAnotherChunkStore(): ChunkStore
   revision(): Promise<number>
+  /** Of a person that exists; else nothing happens. */
   addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): void
   /** `flagKey=hashKey`, sorted. */
   overridesOf(projectId: number, personUuid: string): string[]
@@ -36,8 +37,10 @@ export const openMemoryState: OpenState = async () => {
     subjectStore: memorySubjectStore(state),
     openAnotherChunkStore: () => memoryChunkStore(state),
     revision: async () => state.revision,
-    addOverride: (projectId, personUuid, flagKey, hashKey) =>
-      state.overrides.set(keyOf(projectId, personUuid, flagKey), hashKey),
+    addOverride: (projectId, personUuid, flagKey, hashKey) => {
+      if (state.persons.has(keyOf(projectId, personUuid)))
+        state.overrides.set(keyOf(projectId, personUuid, flagKey), hashKey)
+    },
     overridesOf: (projectId, personUuid) =>
       [...state.overrides]
         .map(([key, hashKey]) => ({ key: JSON.parse(key) as [number, string, string], hashKey }))
