@@ -7,7 +7,7 @@ import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import { type StoredFilter, UnreadableFilters } from './flag-filters.ts'
 import type { NeedsCollector } from './flag-needs.ts'
-import type { UnknownReason } from './flag-outcome.ts'
+import { isPassing, type UnknownReason } from './flag-outcome.ts'
 import { type CompiledMatch, compileMatch, type MatchSettings } from './match-property.ts'
 import type { PersonKeys } from './person-properties.ts'
 import type { PreparedOutcome } from './prepared-outcomes.ts'
@@ -94,10 +94,15 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
   const wanted = filter.value
   if (position === undefined || filter.operator !== 'flag_evaluates_to') return neverHolds
   if (typeof wanted !== 'boolean' && typeof wanted !== 'string') return neverHolds
-  return (_reader, decided) => {
+  return (reader, decided) => {
     const outcome = decided[position]
     if (outcome === undefined || outcome.kind === 'off') return wanted === false
-    if (outcome.kind === 'unknown') return false
+    if (outcome.kind === 'unknown') {
+      // An outage makes this flag unknown too: without a value to compare, a false could be wrong. A flag that failed for
+      // its definition has no value ever, and then nothing matches it.
+      if (isPassing(outcome.reason)) reader.failure = outcome.reason
+      return false
+    }
     return wanted === true || (outcome.kind === 'variant' && outcome.variantKey === wanted)
   }
 }

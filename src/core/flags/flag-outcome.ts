@@ -36,6 +36,17 @@ export const unknownReasons = [
 ] as const
 export type UnknownReason = (typeof unknownReasons)[number]
 
+/** Reasons that lie in the definitions: they stay until somebody changes those. The others pass, like the outage they name. */
+const lastingReasons: readonly UnknownReason[] = [
+  'dependency_not_found_cohort',
+  'dependency_cycle_cohort',
+  'cohort_filters_parsing_error',
+]
+
+export function isPassing(reason: UnknownReason): boolean {
+  return !lastingReasons.includes(reason)
+}
+
 export type FlagOutcome =
   /** An early access opt-out is off with a payload. */
   | {

@@ -1,0 +1,138 @@
+// The evaluation endpoints over a real server, with flags that a test writes down and a subject store of its own.
+
+import { randomUUID } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import type { TestContext } from 'node:test'
+import { type CompiledProject, compileProject } from '#core/flags/compile-project.ts'
+import type { CompiledCohorts } from '#core/flags/compiled-cohort.ts'
+import type { Flag } from '#core/flags/flag.ts'
+import { normalizeFilters } from '#core/flags/normalize-filters.ts'
+import type { GroupType } from '#core/groups/group.ts'
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
+import { decideRoutes } from '#http/handlers/decide.ts'
+import { createHttpServer } from '#http/server.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
+import { createDecideService, type DecideServiceOptions } from '#services/decide.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { fixedClock } from './fixed-clock.ts'
+import { aNewFlag, aProject } from './state-builders.ts'
+
+/** A stored flag out of the snake_case JSON that vectors and the private API use; absent fields are the defaults. */
+export function flagFromJson(json: JsonObject): Flag {
+  const filters = (json.filters ?? {}) as JsonObject
+  return {
+    ...aNewFlag({ key: json.key as string, filters: normalizeFilters(filters, json.rollout_percentage) }),
+    id: (json.id ?? 1) as number,
+    version: (json.version ?? 1) as number,
+    active: (json.active ?? true) as boolean,
+    deleted: (json.deleted ?? false) as boolean,
+    ensureExperienceContinuity: (json.ensure_experience_continuity ?? false) as boolean,
+    bucketingIdentifier: (json.bucketing_identifier ?? null) as string | null,
+    evaluationRuntime: (json.evaluation_runtime ?? 'all') as string,
+    evaluationContexts: (json.evaluation_contexts ?? []) as string[],
+    hasEncryptedPayloads: (json.has_encrypted_payloads ?? false) as boolean,
+    hasExperiment: false,
+    updatedAtMs: 0,
+  }
+}
+
+export interface TestDefinitions {
+  readonly flags: readonly JsonObject[]
+  readonly project?: Partial<Project>
+  /** Index as text → name. */
+  readonly groupTypes?: { readonly [index: string]: string }
+  readonly cohorts?: CompiledCohorts
+}
+
+export function compileTestProject({
+  flags,
+  project = {},
+  groupTypes = {},
+  cohorts,
+}: TestDefinitions): CompiledProject {
+  const types: GroupType[] = Object.entries(groupTypes).map(([index, name]) => {
+    return { projectId: 1, index: Number(index), name }
+  })
+  const definitions = {
+    project: aProject({ apiToken: 'phc_test', propertyMatchingVersion: 1, ...project }),
+    revision: 1,
+    flags: flags.map(flagFromJson).filter(flag => !flag.deleted),
+    groupTypes: types,
+  }
+  return compileProject(definitions, cohorts)
+}
+
+export const emptySubjects: SubjectStore = { findPerson: () => null, findGroup: () => null }
+
+export interface DecideAnswer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The body as JSON; empty when it is none. */
+  readonly json: JsonObject
+}
+
+export interface DecideServerOptions
+  extends TestDefinitions,
+    Partial<Pick<DecideServiceOptions, 'guard' | 'lookUpGeoip'>> {
+  readonly subjects?: SubjectStore
+  readonly now?: string
+}
+
+export type DecideServer = Awaited<ReturnType<typeof startDecideServer>>
+
+export async function startDecideServer(t: Pick<TestContext, 'after'>, options: DecideServerOptions) {
+  let compiled = compileTestProject(options)
+  const clock = fixedClock(options.now ?? '2026-01-15T12:00:00Z')
+  const metrics = createMetrics()
+  const counted: number[] = []
+  const decide = createDecideService({
+    findProject: apiKey => (apiKey === compiled.project.apiToken ? compiled : null),
+    subjects: options.subjects ?? emptySubjects,
+    lookUpGeoip: options.lookUpGeoip,
+    guard: options.guard,
+    countFlagRequest: projectId => counted.push(projectId),
+    logger: silentLogger(),
+    metrics,
+  })
+  const server = createHttpServer({
+    routes: decideRoutes({ decide, clock, newUuid: randomUUID }),
+    logger: silentLogger(),
+    metrics,
+    authorize: async () => false,
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  t.after(() => server.close())
+  const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
+
+  return {
+    base,
+    /** Project ids whose flag requests were counted. */
+    counted,
+    metrics,
+    serve: (definitions: TestDefinitions) => {
+      compiled = compileTestProject(definitions)
+    },
+    post: (path: string, body: JsonValue, headers: Record<string, string> = {}) =>
+      call(path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+      }),
+    call,
+  }
+
+  async function call(path: string, init: RequestInit): Promise<DecideAnswer> {
+    const response = await fetch(base + path, { redirect: 'manual', ...init })
+    const text = await response.text()
+    let json: JsonObject = {}
+    try {
+      json = JSON.parse(text) as JsonObject
+    } catch {
+      json = {}
+    }
+    return { status: response.status, headers: response.headers, text, json }
+  }
+}
