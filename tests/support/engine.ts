@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { defaultEngineLimits, type EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { type EngineEndpoint, readEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
 
@@ -23,9 +24,9 @@ export interface TestEngine {
 }
 
 /** Resolves when the engine is ready; `stop` it in an `after` hook. */
-export async function startEngine(): Promise<TestEngine> {
+export async function startEngine(limits: EngineLimits = defaultEngineLimits): Promise<TestEngine> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-engine-'))
-  let child = await spawnEngine(dataFolder)
+  let child = await spawnEngine(dataFolder, limits)
   const kill = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return
     child.kill('SIGKILL')
@@ -40,7 +41,7 @@ export async function startEngine(): Promise<TestEngine> {
     kill,
     restart: async () => {
       await kill()
-      child = await spawnEngine(dataFolder)
+      child = await spawnEngine(dataFolder, limits)
     },
     stop: async () => {
       await kill()
@@ -56,8 +57,8 @@ export async function startEngineForTests(t: { after: (done: () => Promise<void>
   return engine
 }
 
-async function spawnEngine(dataFolder: string): Promise<ChildProcess> {
-  const { args } = await prepareEngine(dataFolder)
+async function spawnEngine(dataFolder: string, limits: EngineLimits): Promise<ChildProcess> {
+  const { args } = await prepareEngine(dataFolder, limits)
   const script = fileURLToPath(new URL('./engine-child.ts', import.meta.url))
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, args[2]!, args[4]!], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -133,7 +133,8 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
             `GRANT ALL ON ${database}.*`,
             'GRANT CREATE DATABASE ON *.*',
             'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree',
-            'GRANT SELECT ON system.parts',
+            'GRANT SELECT ON system.parts, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
+            'GRANT SHOW USERS ON *.*', // system.processes shows the reader's queries too
           ],
         },
       },

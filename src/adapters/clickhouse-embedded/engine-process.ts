@@ -29,6 +29,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
     })
   }
   process.on('disconnect', () => endNow(0))
+  if (process.send !== undefined && !process.connected) endNow(0) // the parent died while this process was starting
   process.on('message', message => {
     if (isShutdown(message)) endNow(0)
   })

@@ -1,6 +1,7 @@
 // What a failure of ClickHouse or of the way to it means: PortErrors for the services, and which refusals of an insert
 // are the rows' own fault.
 
+import { AssertionError } from 'node:assert'
 import { ClickHouseError } from '@clickhouse/client'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 
@@ -40,7 +41,12 @@ export function isContentError(error: unknown): error is ClickHouseError {
 
 /** The engine was restarted on another port or with other passwords, or is gone: read the endpoint again. */
 export function isEndpointFailure(error: unknown): boolean {
-  return error instanceof ClickHouseError ? accessCodes.has(error.code) : isConnectionError(error)
+  if (error instanceof ClickHouseError) return accessCodes.has(error.code)
+  return isConnectionError(error) && !isClientTimeout(error)
+}
+
+function isClientTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Timeout error')
 }
 
 export function isUnknownDatabase(error: unknown): boolean {
@@ -62,22 +68,13 @@ export function storeError(error: unknown, during: 'read' | 'write'): unknown {
   return isConnectionError(error) ? new PortError('event-store', 'unavailable', error) : error
 }
 
+/**
+ * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain
+ * Error (a socket that closed, an answer that is not ClickHouse's, the embedded engine's 404 for passwords that are
+ * not its own any more). Errors of other classes are mistakes of ours.
+ */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  const { code } = error as NodeJS.ErrnoException
-  return (typeof code === 'string' && connectionCodes.has(code)) || connectionMessages.test(error.message)
+  if (error instanceof AssertionError || error instanceof TypeError) return false
+  return 'code' in error || Object.getPrototypeOf(error) === Error.prototype
 }
-
-/** The second is the embedded engine's 404 for passwords that are not its own (any more). */
-const connectionMessages = /socket hang up|^There is no handle/
-
-const connectionCodes: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-])

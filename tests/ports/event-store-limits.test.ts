@@ -1,0 +1,214 @@
+// What the embedded engine and its client keep beside the port's contract: who may do what, and how failures end.
+
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import type { EventStore } from '#ports/event-store.ts'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { defaultEngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+
+const withCode = (code: PortErrorCode) => (error: unknown) => error instanceof PortError && error.code === code
+/** Of the engine and of its clients: a read-only user may only repeat the limits it has. */
+const queryTimeoutSeconds = 3
+const endless = 'SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 0'
+const nothing = { events: [], pendingEvents: [], overrides: [], rejected: [] }
+
+describe('the embedded engine and its client', () => {
+  let engine: TestEngine
+  let store: EventStore
+  let clients: ReturnType<typeof createClickHouseClients>
+  before(async () => {
+    engine = await startEngine({ ...defaultEngineLimits, queryTimeoutSeconds })
+    const options = { endpoint: engine.endpoint, queryTimeoutSeconds }
+    store = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
+    clients = createClickHouseClients(options)
+    await store.migrate()
+    await store.insert({ ...nothing, events: Array.from({ length: 200 }, () => anEvent()) })
+  })
+  after(async () => {
+    await clients.close()
+    await store.close()
+    await engine.stop()
+  })
+  const readText = (query: string) =>
+    clients.read(async client => (await client.query({ query, format: 'TabSeparated' })).text())
+  const writeText = (query: string) =>
+    clients.write(async client => (await client.query({ query, format: 'TabSeparated' })).text())
+  /** Asks over HTTP as `user`; answers status and text. */
+  const ask = async (query: string, user: { username: string; password: string } | null, search = '') => {
+    const token = user && Buffer.from(`${user.username}:${user.password}`).toString('base64')
+    const response = await fetch(`${engine.endpoint().url}/${search}`, {
+      method: 'POST',
+      body: query,
+      headers: token === null ? {} : { authorization: `Basic ${token}` },
+    })
+    return { status: response.status, text: await response.text() }
+  }
+
+  it('lets the reader read events and nothing else', async () => {
+    const { reader } = engine.endpoint()
+    assert.equal((await ask('SELECT count() FROM pennon.events', reader)).text, '200\n')
+    const answered = await Promise.all(
+      ['SELECT 1', 'SELECT 1 SETTINGS max_execution_time = 3'].map(async query => (await ask(query, reader)).text),
+    )
+    assert.deepEqual(answered, ['1\n', '1\n'])
+    for (const query of [
+      'INSERT INTO pennon.person_distinct_id_overrides (project_id) VALUES (1)',
+      'ALTER TABLE pennon.events DELETE WHERE 1',
+      'DROP TABLE pennon.events',
+      'TRUNCATE TABLE pennon.events',
+      'CREATE TABLE pennon.x (a UInt8) ENGINE = Memory',
+      'CREATE TEMPORARY TABLE x (a UInt8)',
+      `SELECT * FROM file('/etc/hostname', 'LineAsString')`,
+      `SELECT * FROM url('http://127.0.0.1:1/', 'LineAsString', 'line String')`,
+      `SELECT * FROM s3('http://127.0.0.1:1/bucket/key', 'TSV', 'a String')`,
+      `SELECT * FROM remote('127.0.0.1', 'system', 'one')`,
+      `SELECT * FROM mysql('127.0.0.1:1', 'd', 't', 'u', 'p')`,
+      `SELECT * FROM executable('id', 'TSV', 'a String')`,
+      'SELECT * FROM system.users',
+      'SELECT * FROM system.processes',
+      'SYSTEM SHUTDOWN',
+      'SET max_execution_time = 100',
+      'SELECT 1 SETTINGS max_memory_usage = 0',
+    ]) {
+      const { status, text } = await ask(query, reader)
+      assert.notEqual(status, 200, query)
+      assert.match(text, /ACCESS_DENIED|READONLY/, query)
+    }
+  })
+
+  it('answers nobody without the passwords, not even the engine’s own user', async () => {
+    const { reader, writer } = engine.endpoint()
+    const strangers = [
+      null,
+      { username: 'default', password: '' },
+      { ...reader, password: 'wrong' },
+      { ...writer, password: reader.password },
+    ]
+    for (const user of strangers) {
+      for (const search of ['', '?user=default', '?user=default&password=']) {
+        const { status, text } = await ask(`SELECT file('/etc/hostname')`, user, search)
+        assert.equal(status, 404, JSON.stringify([user, search]))
+        assert.match(text, /^There is no handle/)
+      }
+    }
+    const wrong = { ...engine.endpoint(), reader: { ...reader, password: 'wrong' } }
+    const stranger = createClickHouseEventStore({
+      endpoint: () => wrong,
+      queryTimeoutSeconds,
+      clock: { nowMs: Date.now },
+    })
+    await assert.rejects(stranger.ping(), withCode('unavailable'))
+    await stranger.close()
+  })
+
+  it('keeps its files to itself', () => {
+    const folder = join(engine.dataFolder, 'events')
+    assert.equal(statSync(folder).mode & 0o777, 0o700)
+    for (const name of readdirSync(folder)) assert.equal(statSync(join(folder, name)).mode & 0o077, 0, name)
+  })
+
+  it('makes every part durable before an insert is answered', async () => {
+    const values = await writeText(`SELECT name, value FROM system.merge_tree_settings WHERE name IN
+      ('fsync_after_insert', 'fsync_part_directory', 'min_rows_to_fsync_after_merge') ORDER BY name`)
+    assert.equal(values, 'fsync_after_insert\t1\nfsync_part_directory\t1\nmin_rows_to_fsync_after_merge\t1\n')
+  })
+
+  it('finds the rows that the engine itself refuses and stores the others', async t => {
+    const rule = "ADD CONSTRAINT no_poison CHECK event != 'poison'"
+    await clients.write((client, database) => client.command({ query: `ALTER TABLE ${database}.events ${rule}` }))
+    t.after(() =>
+      clients.write((client, database) =>
+        client.command({ query: `ALTER TABLE ${database}.events DROP CONSTRAINT no_poison` }),
+      ),
+    )
+    const events = Array.from({ length: 100 }, (_, n) =>
+      anEvent({ projectId: 5, event: n % 33 === 7 ? 'poison' : 'ok' }),
+    )
+    const { refused } = await store.insert({ ...nothing, events })
+    assert.deepEqual(
+      refused.map(({ list, index }) => [list, index]),
+      [7, 40, 73].map(index => ['events', index]),
+    )
+    assert.match(refused[0]!.message, /no_poison/)
+    const page = await store.listEvents({ projectId: 5, descending: true, limit: 1000 })
+    assert.equal(page.events.length, 97)
+  })
+
+  it('ends a cancelled query on the server', async () => {
+    const running = async () =>
+      Number(await writeText(`SELECT count() FROM system.processes WHERE user = 'pennon_reader'`))
+    const cancel = new AbortController()
+    const query = clients.read(async client => {
+      const result = await client.query({
+        query: endless,
+        format: 'TabSeparated',
+        abort_signal: cancel.signal,
+      })
+      return result.text()
+    }, cancel.signal)
+    const outcome = assert.rejects(query, /the client went away/)
+    await eventually(async () => (await running()) === 1, { what: 'The query' })
+    cancel.abort(new Error('the client went away'))
+    await outcome
+    await eventually(async () => (await running()) === 0, { timeoutMs: 1000, what: 'The end of the query' })
+  })
+
+  it('answers timeout after the query limit, and full beyond the caps of one read', async () => {
+    await assert.rejects(readText(endless), withCode('timeout'))
+    await assert.rejects(readText('SELECT number FROM numbers(200000)'), withCode('full'))
+    await assert.rejects(readText('SELECT length(groupArray(number)) FROM numbers(200000000)'), withCode('full'))
+  })
+
+  it('follows the engine to another port and other passwords, and says unavailable while it is gone', async () => {
+    const before = engine.endpoint()
+    await engine.kill()
+    await assert.rejects(store.ping(), withCode('unavailable'))
+    await assert.rejects(store.insert({ ...nothing, events: [anEvent()] }), withCode('unavailable'))
+    await engine.restart()
+    assert.notEqual(engine.endpoint().writer.password, before.writer.password)
+    await store.insert({ ...nothing, events: [anEvent({ projectId: 9 })] })
+    assert.equal((await store.listEvents({ projectId: 9, descending: true, limit: 10 })).events.length, 1)
+  })
+
+  it('says unavailable before the engine was ever prepared, and when somebody else answers at its port', async t => {
+    const none = createClickHouseEventStore({ endpoint: () => null, queryTimeoutSeconds, clock: { nowMs: Date.now } })
+    await assert.rejects(none.ping(), withCode('unavailable'))
+    const other = createServer((_, response) => response.writeHead(404).end('not here'))
+    t.after(() => other.close())
+    await new Promise<void>(done => other.listen(0, '127.0.0.1', done))
+    const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+    const wrong = createClickHouseEventStore({
+      endpoint: () => ({ ...engine.endpoint(), url }),
+      queryTimeoutSeconds,
+      clock: { nowMs: Date.now },
+    })
+    await assert.rejects(wrong.ping(), withCode('unavailable'))
+    await wrong.close()
+  })
+
+  it('works with one user by URL, in the database of its path', async () => {
+    const { url, writer } = engine.endpoint()
+    const text = url.replace('http://', `http://${writer.username}:${encodeURIComponent(writer.password)}@`)
+    const byUrl = createClickHouseEventStore({
+      endpoint: () => endpointOfUrl(`${text}/pennon`),
+      queryTimeoutSeconds,
+      clock: { nowMs: Date.now },
+    })
+    await byUrl.migrate()
+    await byUrl.insert({ ...nothing, events: [anEvent({ projectId: 11 })] })
+    assert.equal((await byUrl.listEvents({ projectId: 11, descending: true, limit: 10 })).events.length, 1)
+    await byUrl.close()
+    assert.equal(endpointOfUrl('https://u:p%40@h:8443').database, 'default')
+    assert.equal(endpointOfUrl('https://u:p%40@h:8443').writer.password, 'p@')
+    assert.throws(() => endpointOfUrl('http://h:8123/a;drop'), /CLICKHOUSE_URL/)
+  })
+})
