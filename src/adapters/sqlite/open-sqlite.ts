@@ -13,7 +13,8 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { migrateState, sqliteWords } from '#adapters/sql/migration.ts'
+import { migrateState } from '#adapters/sql/migrate-state.ts'
+import { sqliteWords } from '#adapters/sql/migration.ts'
 import type { StateSchema } from '#adapters/sql/schema.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { SchemaTooNewError } from '#adapters/sql/migration.ts'
+import { SchemaTooNewError } from '#adapters/sql/migrate-state.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
-import { type Migration, migrateState, migrations, postgresWords, SchemaTooNewError, sqliteWords } from './migration.ts'
+import { migrateState, migrations, SchemaTooNewError } from './migrate-state.ts'
+import { type Migration, postgresWords, sqliteWords } from './migration.ts'
 import type { StateSchema } from './schema.ts'
 
 const one: Migration = { version: 1, name: 'one', statements: () => ['CREATE TABLE a (x INTEGER)'] }

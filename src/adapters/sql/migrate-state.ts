@@ -1,0 +1,61 @@
+// The list of migrations and how it is applied: forward only, each in one transaction with the row that
+// says so. A state that a newer Pennon has touched is refused, untouched.
+
+import { type Kysely, sql } from 'kysely'
+import type { DdlWords, Migration } from './migration.ts'
+import { ground } from './migrations/0001-ground.ts'
+import type { StateSchema } from './schema.ts'
+
+/** Append only: what has been released is never edited. */
+export const migrations: readonly Migration[] = [ground]
+
+/** The state belongs to a newer version of Pennon; the message is for people, one line. */
+export class SchemaTooNewError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'SchemaTooNewError'
+  }
+}
+
+/**
+ * Brings the state up to the newest known schema. Running it again changes nothing; two processes at once are safe,
+ * because every step is decided inside the transaction that takes it.
+ * @returns how many migrations were applied.
+ * @throws SchemaTooNewError; then nothing was changed.
+ * Source: ours.
+ */
+export async function migrateState(
+  db: Kysely<StateSchema>,
+  options: { words: DdlWords; migrations?: readonly Migration[] },
+): Promise<number> {
+  const known = options.migrations ?? migrations
+  let appliedCount = 0
+  while (await applyNext(db, known, options)) appliedCount++
+  return appliedCount
+}
+
+async function applyNext(
+  db: Kysely<StateSchema>,
+  known: readonly Migration[],
+  options: { words: DdlWords },
+): Promise<boolean> {
+  return db.transaction().execute(async trx => {
+    await sql`CREATE TABLE IF NOT EXISTS schema_version (
+      version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
+    )`.execute(trx)
+    const row = await trx
+      .selectFrom('schema_version')
+      .select(eb => eb.fn.max('version').as('version'))
+      .executeTakeFirst()
+    const current = Number(row?.version ?? 0)
+    if (current > known.length)
+      throw new SchemaTooNewError(
+        `The state was written by a newer Pennon (schema ${current}; this one knows up to ${known.length}). Start that version, or restore a backup from before the upgrade.`,
+      )
+    const next = known[current]
+    if (next === undefined) return false
+    for (const statement of next.statements(options.words)) await sql.raw(statement).execute(trx)
+    await trx.insertInto('schema_version').values({ version: next.version, name: next.name }).execute()
+    return true
+  })
+}
