@@ -3,11 +3,11 @@
 
 import { applyGroupEvent, groupEventNames, groupIdentityOf } from '../groups/group-update.ts'
 import type { JsonObject } from '../json.ts'
-import { overlay } from '../persons/mapped-properties.ts'
 import { mergeEventNames, mergeRequestOf } from '../persons/person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from '../persons/person-step.ts'
 import { unsetKeys } from '../persons/person-update.ts'
-import { isSameValue, noKeys } from '../persons/profile.ts'
+import { noKeys } from '../persons/profile.ts'
+import { snapshotJson } from '../persons/snapshot.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { CapturedEvent } from './captured-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
@@ -111,20 +111,6 @@ function unsetOf({ event, properties }: ParsedEvent): readonly string[] {
 
 function shownPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
   return { uuid: person.uuid, createdAtMs: person.createdAtMs, mode, propertiesJson }
-}
-
-/** The person's properties after the event, under the event's `$set`. */
-function snapshotJson(person: WorkingPerson, set: JsonObject | null): string {
-  const { properties } = person
-  person.propertiesJson ??= JSON.stringify(properties)
-  if (set === null) return person.propertiesJson
-  for (const key of Object.keys(set)) {
-    if (Object.hasOwn(properties, key) && isSameValue(properties[key], set[key])) continue
-    const shown = { ...properties }
-    overlay(shown, set)
-    return JSON.stringify(shown)
-  }
-  return person.propertiesJson
 }
 
 function describeGroup({ state, warn }: EventContext, { event, properties }: ParsedEvent): void {

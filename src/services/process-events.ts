@@ -1,0 +1,227 @@
+// The worker's main line: the log's records become persons, groups and rows of the event store, chunk by chunk. Which
+// lane is next, how large a chunk is, and what to do when the world fails, is decided here; what an event means is
+// `core/events/process-chunk.ts`. `process-one-chunk.ts` has the five steps of a chunk.
+
+import { type LogLane, logLanes } from '#core/events/captured-event.ts'
+import type { ChunkOutcome } from '#core/events/chunk.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventLogReader, LogChunk } from '#ports/event-log.ts'
+import type { EventStore } from '#ports/event-store.ts'
+import type { Geoip } from '#ports/geoip.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { backOffMs, waitOrStop } from './back-off.ts'
+import { type ChunkEnd, type FaultPoint, processOneChunk } from './process-one-chunk.ts'
+
+export interface ProcessorLimits {
+  /** Records of one live chunk; the state writes about two rows for each. */
+  readonly recordCountMax: number
+  readonly bytesMax: number
+  /** How long an import chunk may hold its persons, load to commit; its size follows from what the last ones took. */
+  readonly importChunkMs: number
+  /** Between the starts of two chunks that were far from full, so that a trickle does not become a part per event. */
+  readonly restMs: number
+  /** How often the log is looked at without a nudge. */
+  readonly pollMs: number
+}
+
+export const processorLimits: ProcessorLimits = {
+  recordCountMax: 1_000,
+  bytesMax: 16 * 1024 * 1024,
+  importChunkMs: 50,
+  restMs: 100,
+  pollMs: 1_000,
+}
+
+export type ProcessingState =
+  | 'starting'
+  | 'ok'
+  | 'waiting_for_log'
+  | 'waiting_for_state'
+  | 'waiting_for_event_store'
+  | 'stopped'
+
+export interface ProcessorOptions {
+  readonly log: Pick<EventLogReader, 'read' | 'status'>
+  readonly state: ChunkStore
+  readonly events: Pick<EventStore, 'insert'>
+  /** Null: no look-ups. */
+  readonly geoip: Geoip | null
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly logger: Logger
+  /** Live first; `logLanes` has them in that order. */
+  readonly lanes?: readonly LogLane[]
+  /** New with each worker process. */
+  readonly ownerId: string
+  readonly limits?: Partial<ProcessorLimits>
+  /** 0 ≤ x < 1, for jitter only. */
+  readonly random?: () => number
+  /** After each committed chunk, with what became of its records. */
+  readonly onCommitted?: (lane: LogLane, outcomes: readonly ChunkOutcome[]) => void
+  readonly onStateChange?: (state: ProcessingState) => void
+  /** Tests only: awaited between the steps of a chunk; one that never resolves is a crash. */
+  readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
+}
+
+export interface Processor {
+  /**
+   * Processes until `signal` aborts (the chunk at hand is finished or left as it was) or another worker claims a lane.
+   * Never rejects for a failing store: it waits and tries again. Call once.
+   */
+  run(signal: AbortSignal): Promise<'stopped' | 'not_owner'>
+  /** Something was appended to the lane. Cheap, may be called at any time. */
+  nudge(lane: LogLane): void
+  state(): ProcessingState
+}
+
+export function createProcessor(options: ProcessorOptions): Processor {
+  const { log, state, clock, metrics, logger, ownerId } = options
+  const limits = { ...processorLimits, ...options.limits }
+  const lanes = options.lanes ?? logLanes
+  const random = options.random ?? Math.random
+  const positions = new Map<LogLane, number>()
+  const restUntilMs = new Map<LogLane, number>()
+  let importRecordCount = Math.min(500, limits.recordCountMax)
+  let current: ProcessingState = 'starting'
+  let wake: (() => void) | null = null
+  let nudged = false
+
+  function enter(next: ProcessingState): void {
+    if (next === current) return
+    current = next
+    options.onStateChange?.(next)
+  }
+
+  async function run(signal: AbortSignal): Promise<'stopped' | 'not_owner'> {
+    const lagTimer = setInterval(() => void measureLag(), limits.pollMs)
+    lagTimer.unref()
+    try {
+      for (const lane of lanes) await claim(lane, signal)
+      while (!signal.aborted) {
+        const end = await processNextChunk(signal)
+        if (end === 'not_owner') return 'not_owner'
+        if (end === 'nothing_new') await idle(signal)
+      }
+      return 'stopped'
+    } finally {
+      clearInterval(lagTimer)
+      enter('stopped')
+    }
+  }
+
+  async function claim(lane: LogLane, signal: AbortSignal): Promise<void> {
+    await patiently(signal, 'waiting_for_state', async () => {
+      positions.set(lane, (await state.claimPosition(lane, ownerId)).offset)
+    })
+  }
+
+  /** One chunk of the first lane that has something, live first. */
+  async function processNextChunk(signal: AbortSignal): Promise<ChunkEnd | 'nothing_new'> {
+    for (const lane of lanes) {
+      if (performance.now() < (restUntilMs.get(lane) ?? 0)) continue
+      const recordCountMax = lane === 'historical' ? importRecordCount : limits.recordCountMax
+      let chunk: LogChunk | null = null
+      await patiently(signal, 'waiting_for_log', async () => {
+        chunk = await log.read(lane, positions.get(lane)!, { recordCountMax, bytesMax: limits.bytesMax })
+      })
+      if (chunk === null) return 'stopped'
+      const end = await processIfAny(chunk, recordCountMax, signal)
+      if (end !== 'nothing_new') return end
+    }
+    return 'nothing_new'
+  }
+
+  async function processIfAny(chunk: LogChunk, recordCountMax: number, signal: AbortSignal) {
+    if (chunk.records.length === 0) return 'nothing_new'
+    const { lane } = chunk
+    await options.faultPoint?.('read')
+    const startedMs = performance.now()
+    const end = await processOneChunk(chunk, {
+      ...options,
+      random,
+      signal,
+      enterState: enter,
+      onCommitted: (outcomes, nextOffset) => {
+        positions.set(lane, nextOffset)
+        enter('ok')
+        for (const { outcome, reason, count } of outcomes) metrics.eventsProcessed.inc({ lane, outcome, reason }, count)
+        options.onCommitted?.(lane, outcomes)
+      },
+    })
+    const tookMs = performance.now() - startedMs
+    if (lane === 'historical' && chunk.records.length === recordCountMax) adaptImportChunk(tookMs)
+    if (chunk.records.length < recordCountMax / 4) restUntilMs.set(lane, startedMs + limits.restMs)
+    return end
+  }
+
+  function adaptImportChunk(tookMs: number): void {
+    const wanted = Math.round(importRecordCount * (limits.importChunkMs / Math.max(tookMs, 1)))
+    const gentle = Math.min(Math.max(wanted, importRecordCount / 2), importRecordCount * 2)
+    importRecordCount = Math.round(Math.min(Math.max(gentle, 50), limits.recordCountMax))
+  }
+
+  /** Until a nudge, the end of a lane's rest, or the next poll. */
+  async function idle(signal: AbortSignal): Promise<void> {
+    enter('ok')
+    const nowMs = performance.now()
+    const rests = lanes.map(lane => (restUntilMs.get(lane) ?? 0) - nowMs).filter(restMs => restMs > 0)
+    const waitMs = Math.min(limits.pollMs, ...rests)
+    if (nudged && rests.length === 0) {
+      nudged = false
+      return
+    }
+    const waiting = new AbortController()
+    const stop = () => waiting.abort()
+    wake = stop
+    signal.addEventListener('abort', stop, { once: true })
+    await waitOrStop(signal.aborted ? 0 : waitMs, waiting.signal)
+    signal.removeEventListener('abort', stop)
+    wake = null
+    nudged = false
+  }
+
+  /** Repeats until it works or the processor stops. Nothing is ever skipped because a store is down. */
+  async function patiently(signal: AbortSignal, waiting: ProcessingState, task: () => Promise<void>): Promise<void> {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        return await task()
+      } catch (cause) {
+        if (!(cause instanceof PortError)) throw cause
+        enter(waiting)
+        metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
+        if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing waits for a store')
+        await waitOrStop(backOffMs(attempt, random()), signal)
+      }
+    }
+  }
+
+  async function measureLag(): Promise<void> {
+    for (const lane of lanes) {
+      const offset = positions.get(lane)
+      if (offset === undefined) continue
+      try {
+        const { endOffset, appendedAtMs } = await log.status(lane, offset)
+        metrics.logLagRecords.set({ lane }, Math.max(0, endOffset - offset))
+        metrics.logLagSeconds.set(
+          { lane },
+          appendedAtMs === null ? 0 : Math.max(0, clock.nowMs() - appendedAtMs) / 1000,
+        )
+      } catch (cause) {
+        if (!(cause instanceof PortError)) throw cause
+        metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
+      }
+    }
+  }
+
+  return {
+    run,
+    nudge: () => {
+      nudged = true
+      wake?.()
+    },
+    state: () => current,
+  }
+}
