@@ -23,6 +23,7 @@ export interface HttpServerOptions {
 }
 
 const emptyBody = Buffer.alloc(0)
+const malformedUrl = wireError(400, 'invalid_url', 'The address is malformed: check its percent-encoding.')
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
 /** Timeouts keep slow clients from holding what others need; idle keep-alive outlives the usual proxies'. */
@@ -33,7 +34,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const server = Fastify({
     loggerInstance: undefined,
     logger: false,
-    routerOptions: { maxParamLength: 250, ignoreTrailingSlash: false, caseSensitive: true },
+    // Flag keys have up to 400 characters, each up to three in an address.
+    routerOptions: { maxParamLength: 1_250, ignoreTrailingSlash: false, caseSensitive: true },
+    // An address that no route can read, before there is a route to ask.
+    frameworkErrors: (error, _request, reply) => {
+      const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : notFound
+      sendJson(reply as unknown as FastifyReply, answer.status, encodeWireError(answer))
+    },
     requestTimeout: connectionTimeouts.requestMs,
     keepAliveTimeout: connectionTimeouts.keepAliveMs,
     forceCloseConnections: 'idle',
@@ -70,6 +77,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       url: path,
       bodyLimit: route.bodyLimitBytes,
       config: { route },
+      onRequest: forgetUnreadableContentType,
       handler: (request, reply) => {
         // With no content-length and no content-type Fastify leaves the body undefined.
         if (!Buffer.isBuffer(request.body)) request.body = emptyBody
@@ -121,6 +129,15 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     }
     sendJson(reply, answer.status, encodeWireError(answer))
   }
+}
+
+const mediaType = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
+
+/** Fastify answers 415 to a content type it cannot read; here the type is a hint and the bytes decide. */
+function forgetUnreadableContentType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  const contentType = request.headers['content-type']
+  if (contentType !== undefined && !mediaType.test(contentType)) delete request.raw.headers['content-type']
+  done()
 }
 
 /** Labels are resolved once per route and status: looking them up costs more than counting. */

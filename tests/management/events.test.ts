@@ -158,6 +158,20 @@ describe('events', () => {
     assert.equal(queries[0]!.afterMs, Date.parse('2026-04-24T12:00:00Z'))
   })
 
+  it('are not bounded by times before or after every event', async t => {
+    const { events, queries } = scripted()
+    const api = await startManagement(t, { events })
+    await api.call('GET', `${path}?after=0001-01-01&before=9999-12-31`)
+    await api.call('GET', `${path}?before=0001-01-01`)
+    assert.deepEqual(
+      queries.map(({ afterMs, beforeMs }) => [afterMs, beforeMs]),
+      [
+        [undefined, undefined],
+        [undefined, Date.UTC(1900, 0, 1)],
+      ],
+    )
+  })
+
   it('refuse what they cannot read', async t => {
     const api = await startManagement(t, scripted())
     for (const [query, attr] of [

@@ -38,6 +38,13 @@ describe('feature flags', () => {
     }
   })
 
+  it('are found by the longest key', async t => {
+    const api = await startManagement(t)
+    const key = 'k'.repeat(400)
+    await api.call('POST', path, { body: { key } })
+    assert.equal((await api.call('GET', `${path}${key}/`)).body.key, key)
+  })
+
   it('keep number literals and any key in filters', async t => {
     const api = await startManagement(t)
     const filters =

@@ -157,6 +157,17 @@ describe('projects', () => {
     }
   })
 
+  it('answer an address that cannot be read in the same form', async t => {
+    const api = await startManagement(t)
+    const malformed = await api.call('GET', '/api/projects/%zz/')
+    assert.deepEqual(
+      [malformed.status, malformed.body.type, malformed.body.code],
+      [400, 'validation_error', 'invalid_url'],
+    )
+    const long = await api.call('GET', `/api/projects/1/feature_flags/${'x'.repeat(2_000)}/`)
+    assert.deepEqual([long.status, long.body.type, long.body.code], [404, 'invalid_request', 'not_found'])
+  })
+
   it('refuse a page that is none', async t => {
     const api = await startManagement(t)
     for (const [query, attr] of [

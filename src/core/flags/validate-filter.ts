@@ -26,10 +26,21 @@ type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'numbe
 const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 
 /**
+ * Compiling a pattern of 1,000 characters may take 50 ms of the event loop, and a flag may hold any number of them:
+ * what they may have together.
+ */
+export const patternCharsOfFlagMax = 5_000
+
+/** What is left for the regular expressions of one flag; spent while its filters are validated. */
+export interface PatternBudget {
+  charsLeft: number
+}
+
+/**
  * Everything wrong with one entry of a set's `properties`.
  * Source: docs/wire/evaluation.md 4.2, 5.9, 5.9.1, 5.11, 5.12; which mistakes are refused: ours.
  */
-export function validateFilter(filter: JsonValue, path: string): FlagIssue[] {
+export function validateFilter(filter: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
   if (!isJsonObject(filter)) return [issue(path, 'invalid', 'A filter must be an object.')]
   const issues: FlagIssue[] = []
   const type = ownValue(filter, 'type')
@@ -46,7 +57,7 @@ export function validateFilter(filter: JsonValue, path: string): FlagIssue[] {
     issues.push(issue(`${path}.operator`, 'invalid_input', `There is no operator "${operator.slice(0, 80)}".`))
   } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
   else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
-  else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path))
+  else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path, patterns))
   return issues
 }
 
@@ -102,7 +113,12 @@ function validateDependency(filter: JsonObject, operator: string | null, path: s
   return issues
 }
 
-function validatePropertyFilter(filter: JsonObject, operator: string, path: string): FlagIssue[] {
+function validatePropertyFilter(
+  filter: JsonObject,
+  operator: string,
+  path: string,
+  patterns: PatternBudget,
+): FlagIssue[] {
   const form = valueFormOf.get(operator)
   if (form === undefined) {
     const place = operator === 'flag_evaluates_to' ? 'flag' : 'cohort'
@@ -113,11 +129,11 @@ function validatePropertyFilter(filter: JsonObject, operator: string, path: stri
   if (value === undefined || value === null) {
     return [issue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
   }
-  const problem = valueProblem(form, value)
+  const problem = valueProblem(form, value, patterns)
   return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
 }
 
-function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue): string | null {
+function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue, patterns: PatternBudget): string | null {
   switch (form) {
     case 'any':
       return null
@@ -132,14 +148,18 @@ function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue): strin
     case 'range':
       return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
     case 'regex':
-      return regexProblem(value)
+      return regexProblem(value, patterns)
     default:
       return form satisfies never
   }
 }
 
-function regexProblem(value: JsonValue): string | null {
+function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
   if (typeof value !== 'string') return 'The value must be text: a regular expression.'
+  patterns.charsLeft -= value.length
+  if (patterns.charsLeft < 0) {
+    return `The regular expressions of a flag have at most ${patternCharsOfFlagMax} characters together.`
+  }
   const compiled = compileFlagRegex(value)
   return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
 }

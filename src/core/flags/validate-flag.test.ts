@@ -157,6 +157,20 @@ describe('validateFlag', () => {
     assert.equal(issue!.path, 'filters.groups.0.properties.0.value')
   })
 
+  it('compiles a bounded amount of regular expressions', () => {
+    const properties = Array.from({ length: 3_000 }, () => ({
+      key: 'a',
+      type: 'person',
+      operator: 'regex',
+      value: '\\w'.repeat(400),
+    }))
+    const startMs = performance.now()
+    const issues = validateFlag({ filters: { groups: [{ properties }] } })
+    assert.ok(performance.now() - startMs < 2_000)
+    assert.equal(issues.length, 3_000 - 6)
+    assert.match(issues[0]!.message, /at most 5000 characters together/)
+  })
+
   it('knows runtimes and bucketing identifiers', () => {
     assert.deepEqual(validateFlag({ evaluationRuntime: 'client', bucketingIdentifier: null }), [])
     assert.deepEqual(

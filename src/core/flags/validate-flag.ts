@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
-import { groupTypeIndexIssues, validateFilter } from './validate-filter.ts'
+import { groupTypeIndexIssues, type PatternBudget, patternCharsOfFlagMax, validateFilter } from './validate-filter.ts'
 
 export const flagKeyLengthMax = 400
 export const evaluationRuntimes = ['all', 'client', 'server'] as const
@@ -53,32 +53,37 @@ function validateFlagKey(key: string): FlagIssue[] {
 
 function validateFilters(filters: JsonValue): FlagIssue[] {
   if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
+  const patterns: PatternBudget = { charsLeft: patternCharsOfFlagMax }
   return [
-    ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true }),
+    ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
     ...validateVariants(ownValue(filters, 'multivariate')),
     ...objectOrNull(ownValue(filters, 'payloads'), 'filters.payloads'),
     ...groupTypeIndexIssues(ownValue(filters, 'aggregation_group_type_index'), 'filters.aggregation_group_type_index'),
     ...booleanOrNull(ownValue(filters, 'feature_enrollment'), 'filters.feature_enrollment'),
     ...booleanOrNull(ownValue(filters, 'early_exit'), 'filters.early_exit'),
-    ...validateSets(ownValue(filters, 'super_groups'), 'filters.super_groups', { required: false }),
+    ...validateSets(ownValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
     ...validateHoldout(ownValue(filters, 'holdout')),
     ...validateHoldoutGroups(ownValue(filters, 'holdout_groups')),
   ]
 }
 
-function validateSets(sets: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
+function validateSets(
+  sets: JsonValue | undefined,
+  path: string,
+  options: { required: boolean; patterns: PatternBudget },
+): FlagIssue[] {
   if (!options.required && (sets === undefined || sets === null)) return []
   if (sets === undefined) return [issue(path, 'required', 'Condition sets are needed; an empty list is fine.')]
   if (!Array.isArray(sets)) return [issue(path, 'invalid', 'Condition sets must be a list.')]
-  return sets.flatMap((set, index) => validateSet(set, `${path}.${index}`))
+  return sets.flatMap((set, index) => validateSet(set, `${path}.${index}`, options.patterns))
 }
 
-function validateSet(set: JsonValue, path: string): FlagIssue[] {
+function validateSet(set: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
   if (!isJsonObject(set)) return [issue(path, 'invalid', 'A condition set must be an object.')]
   const properties = ownValue(set, 'properties') ?? []
   return [
     ...(Array.isArray(properties)
-      ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`))
+      ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`, patterns))
       : [issue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
     ...percentageIssues(ownValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
     ...textOrNull(ownValue(set, 'variant'), `${path}.variant`),

@@ -17,7 +17,7 @@ import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { readInstant } from './instants.ts'
+import { readBound } from './instants.ts'
 import { addressWith } from './page.ts'
 import {
   isUuid,
@@ -108,9 +108,9 @@ export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
 async function listEvents(deps: ManagementDeps, call: ProjectCall<typeof eventsQuery, unknown>): Promise<Answer> {
   const { project, query, signal, request } = call
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
-  const after = query.after === undefined ? ok(undefined) : readInstant(query.after, 'after', zone)
+  const after = readBound(query.after, 'after', zone)
   if (!after.ok) return refusal(after.error)
-  const before = query.before === undefined ? ok(undefined) : readInstant(query.before, 'before', zone)
+  const before = readBound(query.before, 'before', zone)
   if (!before.ok) return refusal(before.error)
   const { events, next } = await deps.events.listEvents(
     definedOf({
@@ -153,7 +153,7 @@ async function listRejected(
 ): Promise<Answer> {
   const { project, query, signal } = call
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
-  const after = query.after === undefined ? ok(undefined) : readInstant(query.after, 'after', zone)
+  const after = readBound(query.after, 'after', zone)
   if (!after.ok) return refusal(after.error)
   const rejected = await deps.events.listRejected(
     definedOf({ projectId: project.id, reason: query.reason, afterMs: after.value, limit: query.limit }),

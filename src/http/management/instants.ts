@@ -21,3 +21,20 @@ export function readInstant(
   }
   return ok(Number(instant / 1_000_000n))
 }
+
+/** What the event store can hold: outside the years 1900–2299 there is no event. */
+const earliestMs = Date.UTC(1900, 0, 1)
+const latestMs = Date.UTC(2300, 0, 1) - 1
+
+/** An exclusive bound of a search; undefined when it bounds nothing, because it is absent or beyond every event. */
+export function readBound(
+  text: string | undefined,
+  name: 'after' | 'before',
+  zone: { readonly timezone: string; readonly nowMs: number },
+): Result<number | undefined, WireError> {
+  if (text === undefined) return ok(undefined)
+  const instant = readInstant(text, name, zone)
+  if (!instant.ok) return instant
+  const boundsNothing = name === 'after' ? instant.value < earliestMs : instant.value > latestMs
+  return ok(boundsNothing ? undefined : Math.min(Math.max(instant.value, earliestMs), latestMs))
+}
