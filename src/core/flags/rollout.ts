@@ -12,12 +12,12 @@ const unitLineEnd = 2 ** 60
  */
 export function flagHash01(flagKey: string, subjectId: string, salt: '' | 'variant'): number {
   if (subjectId === '') return 0 // without hashing: inside every rollout, even 0 %
-  return sha1Top60(`${flagKey}.${subjectId}${salt}`) / unitLineEnd
+  return sha1Top60(flagKey, '.', subjectId, salt) / unitLineEnd
 }
 
 /** The same for holdouts: no flag key, no salt, and an empty id is hashed like any other. Source: docs/wire/evaluation.md 5.6. */
 export function holdoutHash01(subjectId: string): number {
-  return sha1Top60(`holdout-${subjectId}`) / unitLineEnd
+  return sha1Top60('holdout-', subjectId) / unitLineEnd
 }
 
 /** Inclusive, so that 0 % still holds whoever hashes to 0. Source: docs/wire/evaluation.md 5.3. */
