@@ -39,7 +39,9 @@ describe('the embedded engine and its client', () => {
     await engine.stop()
   })
   const readText = (query: string) =>
-    clients.read(async client => (await client.query({ query, format: 'TabSeparated' })).text())
+    clients.read(async (client, signal) =>
+      (await client.query({ query, format: 'TabSeparated', abort_signal: signal })).text(),
+    )
   const writeText = (query: string) =>
     clients.write(async client => (await client.query({ query, format: 'TabSeparated' })).text())
   /** Asks over HTTP as `user`; answers status and text. */
@@ -147,11 +149,11 @@ describe('the embedded engine and its client', () => {
     const running = async () =>
       Number(await writeText(`SELECT count() FROM system.processes WHERE user = 'pennon_reader'`))
     const cancel = new AbortController()
-    const query = clients.read(async client => {
+    const query = clients.read(async (client, signal) => {
       const result = await client.query({
         query: endless,
         format: 'TabSeparated',
-        abort_signal: cancel.signal,
+        abort_signal: signal,
       })
       return result.text()
     }, cancel.signal)

@@ -17,8 +17,11 @@ export type ClickHouseClient = ReturnType<typeof createClient>
 
 export interface ClickHouseClients {
   write<T>(call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
-  /** `signal` only names the reason of a rejection; hand it to the client's call as well. */
-  read<T>(call: (client: ClickHouseClient, database: string) => Promise<T>, signal?: AbortSignal): Promise<T>
+  /**
+   * All queries of `call` together have the query limit. It hands its signal to each of them: that one aborts with the
+   * caller's `signal`, whose reason is then thrown, or at the limit (PortError `timeout`).
+   */
+  read<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
   close(): Promise<void>
 }
 
@@ -28,6 +31,8 @@ export interface ClickHouseClientsOptions {
   readonly queryTimeoutSeconds: number
 }
 
+/** The server's own limit comes first. */
+const graceMs = 500
 /** Longest silence of the server while it writes: an insert of 10 MB takes under a second, moving a partition too. */
 const writeTimeoutMs = 60_000
 
@@ -51,30 +56,32 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
     return current
   }
 
-  const call = async <T>(
-    which: 'write' | 'read',
-    run: (client: ClickHouseClient, database: string) => Promise<T>,
-    signal?: AbortSignal,
-  ): Promise<T> => {
+  const call = async <T>(which: 'write' | 'read', run: (connected: Connected) => Promise<T>): Promise<T> => {
     const first = connect(null)
     if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine has no endpoint yet'))
     try {
-      return await run(first[which], first.database)
+      return await run(first)
     } catch (error) {
-      if (signal?.aborted) throw signal.reason
       const second = isEndpointFailure(error) ? connect(first) : null
       if (second === null) throw storeError(error, which)
-      try {
-        return await run(second[which], second.database)
-      } catch (again) {
-        throw signal?.aborted ? signal.reason : storeError(again, which)
-      }
+      return await run(second).catch((again: unknown) => {
+        throw storeError(again, which)
+      })
     }
   }
 
   return {
-    write: run => call('write', run),
-    read: (run, signal) => call('read', run, signal),
+    write: run => call('write', ({ write, database }) => run(write, database)),
+    read: async (run, signal) => {
+      const limit = AbortSignal.timeout(options.queryTimeoutSeconds * 1000 + graceMs)
+      const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
+      try {
+        return await call('read', ({ read }) => run(read, either))
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason
+        throw limit.aborted ? new PortError('event-store', 'timeout', error) : error
+      }
+    },
     close: async () => {
       const closing = current
       current = null
@@ -102,7 +109,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
       ...shared,
       ...endpoint.reader,
       database: endpoint.database,
-      request_timeout: queryTimeoutSeconds * 1000 + 2000, // the server's own limit comes first
+      request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
       max_open_connections: 32,
       clickhouse_settings: readSettings(queryTimeoutSeconds),
     }),

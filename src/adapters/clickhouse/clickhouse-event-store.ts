@@ -77,18 +77,26 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       }
     },
     listEvents: (query, signal) =>
-      queue.run(query.projectId, signal, () => clients.read(client => listEvents(client, query, signal), signal)),
+      queue.run(query.projectId, signal, () =>
+        clients.read((client, either) => listEvents(client, query, either), signal),
+      ),
     findEvent: (projectId, uuid, signal) =>
-      queue.run(projectId, signal, () => clients.read(client => findEvent(client, projectId, uuid, signal), signal)),
-    countUsage: (projectId, fromDay, toDay) => clients.read(client => countUsage(client, projectId, fromDay, toDay)),
+      queue.run(projectId, signal, () =>
+        clients.read((client, either) => findEvent(client, projectId, uuid, either), signal),
+      ),
+    countUsage: (projectId, fromDay, toDay) =>
+      clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
     listRejected: (query, signal) =>
-      queue.run(query.projectId, signal, () => clients.read(client => listRejected(client, query, signal), signal)),
+      queue.run(query.projectId, signal, () =>
+        clients.read((client, either) => listRejected(client, query, either), signal),
+      ),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),
     ping: async () => {
-      await clients.read(client =>
-        client.query({ query: 'SELECT 1', format: 'JSONCompactEachRow' }).then(r => r.json()),
-      )
+      await clients.read(async (client, limit) => {
+        const result = await client.query({ query: 'SELECT 1', format: 'JSONCompactEachRow', abort_signal: limit })
+        return result.json()
+      })
     },
     close: () => clients.close(),
   }

@@ -15,6 +15,8 @@ export interface EventPage {
 
 interface Filter {
   readonly conditions: string[]
+  /** Those of the conditions that hold for every copy of an identity or for none, and bounds of its day. */
+  readonly keyConditions: string[]
   readonly params: Record<string, unknown>
 }
 
@@ -23,24 +25,23 @@ const identity = 'toDate32(timestamp), event, distinct_id, uuid'
 const tieBreak = 'sipHash64(event, distinct_id)'
 
 /** One page; see `EventStore.listEvents`. */
-export async function listEvents(
-  client: ClickHouseClient,
-  query: EventQuery,
-  signal?: AbortSignal,
-): Promise<EventPage> {
+export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
   const filter = filterOf(query)
   if (filter === null) return { events: [], next: null }
   const order = query.descending ? 'DESC' : 'ASC'
   const orderBy = `ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order}`
-  const rows = await readRows(
-    client,
-    `SELECT ${viewColumns} FROM events FINAL
-     WHERE project_id = {project:UInt32} AND (${identity}) IN (
-       SELECT ${identity} FROM events FINAL WHERE ${filter.conditions.join(' AND ')} ${orderBy} LIMIT {rows:UInt32}
-     ) ${orderBy}`,
-    { ...filter.params, rows: query.limit + 1 },
-    signal,
-  )
+  const statement = `SELECT ${viewColumns} FROM events FINAL
+    WHERE project_id = {project:UInt32} AND (${identity}) IN (
+      SELECT ${identity} FROM events FINAL
+      WHERE ${filter.conditions.join(' AND ')} AND toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}
+      ${orderBy} LIMIT {rows:UInt32}
+    ) ${orderBy}`
+  const rows: EventRow[] = []
+  for await (const days of dayWindows(client, filter, order, signal)) {
+    const params = { ...filter.params, ...days, rows: query.limit + 1 - rows.length }
+    rows.push(...(await readRows(client, statement, params, signal)))
+    if (rows.length > query.limit) break
+  }
   const page = rows.slice(0, query.limit)
   const events = await withPersonsOfToday(client, query.projectId, page.map(viewOfRow), signal)
   const last = page.at(-1)
@@ -48,12 +49,49 @@ export async function listEvents(
   return { events, next }
 }
 
+/** Rows that the first window of a list has at least, and the factor from one window to the next. */
+const windowRowCountFirst = 200_000
+const windowGrowth = 4
+
+/**
+ * The days that may have matching events, in the order of the list, gathered into ever larger windows: deduplicating
+ * costs by the row, and the newest days nearly always fill a page. Which days there are, copies and all, is found by
+ * the sort key alone.
+ */
+async function* dayWindows(
+  client: ClickHouseClient,
+  filter: Filter,
+  order: 'ASC' | 'DESC',
+  signal: AbortSignal,
+): AsyncGenerator<{ first_day: string; last_day: string }> {
+  const result = await client.query({
+    query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM events
+      WHERE ${filter.keyConditions.join(' AND ')} GROUP BY day ORDER BY day ${order}`,
+    query_params: filter.params,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const days = await result.json<[day: string, rowCount: number | string]>()
+  let rowCountMin = windowRowCountFirst
+  let rowCount = 0
+  let start = 0
+  for (const [index, [day, dayRowCount]] of days.entries()) {
+    rowCount += Number(dayRowCount)
+    if (rowCount < rowCountMin && index < days.length - 1) continue
+    const edge = days[start]![0]
+    yield order === 'ASC' ? { first_day: edge, last_day: day } : { first_day: day, last_day: edge }
+    start = index + 1
+    rowCount = 0
+    rowCountMin *= windowGrowth
+  }
+}
+
 /** The event with this uuid; of several (another day, name or distinct id) the latest. */
 export async function findEvent(
   client: ClickHouseClient,
   projectId: number,
   uuid: string,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<EventView | null> {
   if (!isUuid(uuid)) return null
   // Without FINAL the inner query reads one column of the project; every copy has the same identity.
@@ -72,38 +110,46 @@ export async function findEvent(
 
 /** @returns null when nothing can match: an id that is no UUID. */
 function filterOf(query: EventQuery): Filter | null {
-  const conditions = ['project_id = {project:UInt32}']
+  const keyConditions = ['project_id = {project:UInt32}']
+  const conditions: string[] = []
   const params: Record<string, unknown> = { project: query.projectId }
-  const where = (condition: string, values: Record<string, unknown>) => {
-    conditions.push(condition)
+  const where = (to: string[], condition: string, values: Record<string, unknown>) => {
+    to.push(condition)
     Object.assign(params, values)
   }
-  if (query.event !== undefined) where('event = {event:String}', { event: query.event })
-  if (query.distinctId !== undefined) where('distinct_id = {distinct_id:String}', { distinct_id: query.distinctId })
-  if (query.afterMs !== undefined) where(`timestamp > ${timeParam('after')}`, { after: query.afterMs })
-  if (query.beforeMs !== undefined) where(`timestamp < ${timeParam('before')}`, { before: query.beforeMs })
+  /** Copies of one identity may differ in their time, within the day: days for all of them, the time for the winner. */
+  const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
+    where(conditions, `timestamp ${operator} ${timeParam(name)}`, { [name]: ms })
+    keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParam(name)})`)
+  }
+  if (query.event !== undefined) where(keyConditions, 'event = {event:String}', { event: query.event })
+  if (query.distinctId !== undefined) where(keyConditions, 'distinct_id = {id:String}', { id: query.distinctId })
   if (query.uuid !== undefined) {
     if (!isUuid(query.uuid)) return null
-    where('uuid = {uuid:UUID}', { uuid: query.uuid })
+    where(keyConditions, 'uuid = {uuid:UUID}', { uuid: query.uuid })
   }
+  if (query.afterMs !== undefined) whereTime('>', 'after', query.afterMs)
+  if (query.beforeMs !== undefined) whereTime('<', 'before', query.beforeMs)
   if (query.personId !== undefined) {
     if (!isUuid(query.personId)) return null
-    where(personIsToday, { person: query.personId })
+    where(conditions, personIsToday, { person: query.personId })
   }
   query.properties?.forEach(({ key, value }, index) => {
-    where(propertyEquals(`key${index}`, `texts${index}`), { [`key${index}`]: key, [`texts${index}`]: textsOf(value) })
+    const params = { [`key${index}`]: key, [`texts${index}`]: textsOf(value) }
+    where(conditions, propertyEquals(`key${index}`, `texts${index}`), params)
   })
   if (query.after !== undefined) {
-    if (!isUuid(query.after.uuid) || !/^\d{1,20}$/.test(query.after.tieBreak)) return null
     const { timestampMs, uuid, tieBreak: tie } = query.after
-    // The first condition says nothing new; it lets the sort key skip days.
+    if (!isUuid(uuid) || !/^\d{1,20}$/.test(tie)) return null
+    whereTime(query.descending ? '<=' : '>=', 'from', timestampMs)
+    const beyond = query.descending ? '<' : '>'
     where(
-      `timestamp ${query.descending ? '<=' : '>='} ${timeParam('from')} AND
-       (timestamp, uuid, ${tieBreak}) ${query.descending ? '<' : '>'} (${timeParam('from')}, {from_uuid:UUID}, {from_tie:UInt64})`,
-      { from: timestampMs, from_uuid: uuid, from_tie: tie },
+      conditions,
+      `(timestamp, uuid, ${tieBreak}) ${beyond} (${timeParam('from')}, {from_uuid:UUID}, {from_tie:UInt64})`,
+      { from_uuid: uuid, from_tie: tie },
     )
   }
-  return { conditions, params }
+  return { conditions: [...keyConditions, ...conditions], keyConditions, params }
 }
 
 /** The person of an event is the one its distinct id belongs to by now, else the one it was stored with. */
@@ -136,7 +182,7 @@ async function withPersonsOfToday(
   client: ClickHouseClient,
   projectId: number,
   events: readonly EventView[],
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<readonly EventView[]> {
   const lists = distinctIdLists(events)
   if (lists.length === 0) return events
@@ -147,7 +193,7 @@ async function withPersonsOfToday(
     query_params: { project: projectId, ...Object.fromEntries(lists.map((ids, index) => [`ids${index}`, ids])) },
     use_multipart_params: true, // a thousand ids do not fit a URL
     format: 'JSONCompactEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
   const personIds = new Map(await result.json<[string, string]>())
   if (personIds.size === 0) return events
@@ -205,13 +251,13 @@ async function readRows(
   client: ClickHouseClient,
   query: string,
   params: Record<string, unknown>,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<EventRow[]> {
   const result = await client.query({
     query,
     query_params: params,
     format: 'JSONCompactEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
   return result.json<EventRow>()
 }

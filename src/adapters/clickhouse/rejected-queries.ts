@@ -8,7 +8,7 @@ import type { ClickHouseClient } from './clickhouse-clients.ts'
 export async function listRejected(
   client: ClickHouseClient,
   query: RejectedQuery,
-  signal?: AbortSignal,
+  signal: AbortSignal,
 ): Promise<RejectedEvent[]> {
   const conditions = ['project_id = {project:UInt32}']
   if (query.reason !== undefined) conditions.push('reason = {reason:String}')
@@ -20,7 +20,7 @@ export async function listRejected(
       ORDER BY received_at DESC, reject_id LIMIT {rows:UInt32}`,
     query_params: { project: query.projectId, reason: query.reason, after: query.afterMs, rows: query.limit },
     format: 'JSONCompactEachRow',
-    ...(signal && { abort_signal: signal }),
+    abort_signal: signal,
   })
   const rows = await result.json<RejectedRow>()
   return rows.map(

@@ -14,6 +14,7 @@ export async function countUsage(
   projectId: number,
   fromDay: string,
   toDay: string,
+  signal: AbortSignal,
 ): Promise<UsageDay[]> {
   const captured = `captured_at >= toDateTime64({from_day:Date32}, 3, 'UTC')
     AND captured_at < toDateTime64({to_day:Date32} + 1, 3, 'UTC')`
@@ -25,6 +26,7 @@ export async function countUsage(
       )
       GROUP BY day ORDER BY day`,
     query_params: { project: projectId, from_day: fromDay, to_day: toDay },
+    abort_signal: signal,
     format: 'JSONCompactEachRow',
   })
   const rows = await result.json<[string, number, number]>()
