@@ -11,11 +11,13 @@ import {
   type Front,
   type FrontHost,
   type FrontOverrides,
+  openManagement,
   prepareEngineChild,
 } from '../compose.ts'
 import type { Config } from '../config.ts'
 import { err, ok, type Result } from '../core/result.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { ManagementStore } from '../ports/management-store.ts'
 import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
 import type { FromWorker, MetricsSnapshot, ProcessingState } from '../processes/messages.ts'
 import { SupervisedChild } from '../processes/supervisor.ts'
@@ -89,12 +91,14 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
 
   let fronts: Awaited<ReturnType<typeof startFrontCluster>> | undefined
   let front: Front | undefined
+  let management: ManagementStore | undefined
   const stopChildren = async () => {
     await worker.stop(grace.workerMs)
     await events?.stop(grace.eventsMs)
   }
   try {
-    const bootstrapped = await bootstrap({ config, clock, logger })
+    management = await openManagement(config, logger)
+    const bootstrapped = await bootstrap(config, clock, management)
     const host: FrontHost = {
       nudge: lane => worker.send({ type: 'nudge', lane }),
       processingState: () => processing,
@@ -102,10 +106,13 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     }
     let addresses: { url: string; adminUrl: string | null }
     if (config.frontProcesses > 1 && cluster.isPrimary) {
+      await management.close() // each front opens its own
+      management = undefined
       fronts = await startFrontCluster({ config, environment, logger, metrics, mainPath, host, snapshots })
       addresses = fronts.addresses
     } else {
-      front = await composeFront({ config, clock, logger, metrics, host, ...overridesOf(options) })
+      front = await composeFront({ config, clock, logger, metrics, host, management, ...overridesOf(options) })
+      management = undefined // the front closes it
       addresses = await front.listen()
     }
     await events?.start()
@@ -126,6 +133,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   } catch (cause) {
     await fronts?.stop()
     await front?.close()
+    await management?.close()
     await stopChildren()
     lock.release()
     return err(startFailure(cause as Error & { code?: string }, config))

@@ -24,7 +24,13 @@ export async function work(options: { testClock?: string } = {}): Promise<void> 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
   const metrics = createMetrics({ defaultMetrics: true })
   const stopping = new AbortController()
-  const worker = await composeWorker({ config, clock: testClock ?? systemClock, logger, metrics })
+  const worker = await composeWorker({
+    config,
+    clock: testClock ?? systemClock,
+    logger,
+    metrics,
+    onStateChange: state => tell({ type: 'processing', state }),
+  })
 
   watchParent(
     () => stopping.abort(),
@@ -39,7 +45,6 @@ export async function work(options: { testClock?: string } = {}): Promise<void> 
     metrics.registry.getMetricsAsJSON().then(snapshot => tell({ type: 'metrics', metrics: snapshot }), reportFailure)
   }
   const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'metrics could not be collected')
-  worker.onStateChange(state => tell({ type: 'processing', state }))
   const timer = setInterval(report, reportEveryMs)
 
   const end = await worker.run(stopping.signal)

@@ -1,15 +1,23 @@
 // Every counter and gauge that `/metrics` shows. Labels are codes from closed lists, never client text.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export type Metrics = ReturnType<typeof createMetrics>
+
+/** One Prometheus text of the numbers of several processes. */
+export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Promise<string> {
+  return AggregatorRegistry.aggregate(snapshots as object[][]).metrics()
+}
 
 export function createMetrics(options: { defaultMetrics: boolean } = { defaultMetrics: false }) {
   const registry = new Registry()
   const registers = [registry]
+  const collectors: (() => void)[] = []
   if (options.defaultMetrics) collectDefaultMetrics({ register: registry })
   return {
     registry,
+    /** Runs before the numbers are read: for gauges that are looked up, not counted. */
+    onCollect: (collector: () => void) => void collectors.push(collector),
     requests: new Counter({
       name: 'pennon_requests_total',
       help: 'Answered requests by route group and status.',
@@ -58,6 +66,9 @@ export function createMetrics(options: { defaultMetrics: boolean } = { defaultMe
       help: 'Records waiting for the log to commit.',
       labelNames: ['lane'],
       registers,
+      collect: () => {
+        for (const collect of collectors) collect()
+      },
     }),
     logLagRecords: new Gauge({
       name: 'pennon_log_lag_records',
@@ -81,12 +92,6 @@ export function createMetrics(options: { defaultMetrics: boolean } = { defaultMe
       name: 'pennon_child_restarts_total',
       help: 'Restarts of supervised processes.',
       labelNames: ['process'],
-      registers,
-    }),
-    eventLoopDelaySeconds: new Gauge({
-      name: 'pennon_event_loop_delay_seconds',
-      help: 'Event loop delay since the last scrape.',
-      labelNames: ['quantile'],
       registers,
     }),
   }

@@ -39,7 +39,7 @@ export function metricsRoute(deps: HealthDeps): Route {
     path: '/metrics',
     access: 'operator',
     group: 'health',
-    bodyLimitBytes: 0,
+    bodyLimitBytes: 1_024,
     handler: async (_request, reply) => {
       reply.header('content-type', 'text/plain; version=0.0.4; charset=utf-8').send(await deps.metricsText())
     },
@@ -54,5 +54,5 @@ function isReady(readiness: Readiness, request: FastifyRequest): boolean {
 }
 
 function open(method: 'GET', path: string, handler: (request: FastifyRequest, reply: FastifyReply) => void): Route {
-  return { method, path, access: 'open', group: 'health', bodyLimitBytes: 0, handler }
+  return { method, path, access: 'open', group: 'health', bodyLimitBytes: 1_024, handler }
 }

@@ -1,0 +1,69 @@
+// What the first start leaves behind: a project with its key, and a personal key with all scopes. Later starts find them
+// and change nothing.
+
+import type { Clock } from '#ports/clock.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
+import { createProject } from './manage-projects.ts'
+import { hashPersonalKey } from './personal-key-check.ts'
+
+export interface FirstStartDeps {
+  readonly management: ManagementStore
+  readonly clock: Clock
+  readonly newUuid: () => string
+  readonly randomBytes: RandomBytes
+  /** `PENNON_PROJECT_KEY`; null: made up. */
+  readonly projectKey: string | null
+  /** `PENNON_PERSONAL_KEY`; null: made up. */
+  readonly personalKey: string | null
+}
+
+export interface Bootstrapped {
+  /** Key of the first project; null when somebody deleted every project. */
+  readonly projectKey: string | null
+  /** Only when it was made by this start: nothing but its hash is kept. */
+  readonly personalKey: string | null
+  /** `PENNON_PROJECT_KEY` names another key than the stored one, and was ignored. */
+  readonly ignoredProjectKey: boolean
+}
+
+/**
+ * Safe to run again after a crash anywhere in it: what is there is kept, what is missing is made.
+ * @throws Error with a line for people when `PENNON_PROJECT_KEY` cannot be a project API key.
+ */
+export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
+  const { management } = deps
+  // The key last: a start that finds one knows that nothing is missing.
+  const isFirst = (await management.listPersonalKeys()).length === 0
+  const { results } = await management.listProjects({ limit: 1, offset: 0 })
+  const first = results[0] ?? (isFirst ? await makeProject(deps) : null)
+  const projectKey = first?.apiToken ?? null
+  return {
+    projectKey,
+    personalKey: isFirst ? await makePersonalKey(deps) : null,
+    ignoredProjectKey: deps.projectKey !== null && projectKey !== null && deps.projectKey !== projectKey,
+  }
+}
+
+async function makeProject(deps: FirstStartDeps) {
+  const created = await createProject(
+    { ...deps, definitionsReady: async () => undefined },
+    { name: 'Default project', ...(deps.projectKey !== null && { apiToken: deps.projectKey }) },
+  )
+  if (created.ok) return created.value
+  throw new Error(`PENNON_PROJECT_KEY cannot be used (${created.error}); leave it out to have a key made up.`)
+}
+
+async function makePersonalKey(deps: FirstStartDeps): Promise<string> {
+  const secret = deps.personalKey ?? generatePersonalKey(deps.randomBytes)
+  await deps.management.createPersonalKey({
+    id: deps.newUuid(),
+    label: 'First start',
+    scopes: ['*'],
+    scopedProjectIds: [],
+    createdAtMs: deps.clock.nowMs(),
+    lastUsedAtMs: null,
+    secretHash: hashPersonalKey(secret),
+  })
+  return secret
+}

@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { chmodSync, mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const asRoot = process.getuid?.() === 0
+
+/** Runs the CLI to its end. As root, permissions stop nobody, so `asNobody` gives them up. */
+async function runCli(args: readonly string[], settings: Record<string, string>, asNobody = false) {
+  const launcher = asNobody && asRoot ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
+  const command = [...launcher, process.execPath, '--disable-warning=ExperimentalWarning', 'src/main.ts', ...args]
+  const child = spawn(command[0]!, command.slice(1), {
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', chunk => {
+    stdout += chunk
+  })
+  child.stderr.on('data', chunk => {
+    stderr += chunk
+  })
+  const code = await new Promise<number | null>(resolve => child.once('close', resolve))
+  return { code, stdout, stderr }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function assertRefused(result: { code: number | null; stderr: string }, hint: RegExp): void {
+  assert.equal(result.code, 2, result.stderr)
+  assert.match(result.stderr, hint)
+  assert.equal(result.stderr.trim().split('\n').length, 1, `more than one line: ${result.stderr}`)
+}
+
+describe('a start that cannot go on says why in one line and ends with 2', () => {
+  it('when the port is in use', async t => {
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await new Promise(resolve => other.once('listening', resolve))
+    const { port } = other.address() as { port: number }
+    assertRefused(
+      await runCli(['serve'], { PORT: String(port), PENNON_DATA: tempDir(t) }),
+      new RegExp(`${port}.*in use.*PORT`),
+    )
+  })
+
+  it('when the data folder cannot be written', async t => {
+    const folder = tempDir(t)
+    chmodSync(folder, 0o755)
+    const closed = join(folder, 'closed')
+    mkdirSync(closed)
+    chmodSync(closed, 0o555)
+    assertRefused(await runCli(['serve'], { PORT: '0', PENNON_DATA: closed }, true), /cannot be written.*PENNON_DATA/)
+  })
+
+  it('when a setting is unknown or has no usable value', async t => {
+    const PENNON_DATA = tempDir(t)
+    assertRefused(
+      await runCli(['serve'], { PENNON_DATA, PENNON_PROJEKT_KEY: 'x' }),
+      /PENNON_PROJEKT_KEY.*PENNON_PROJECT_KEY/,
+    )
+    assertRefused(await runCli(['serve'], { PENNON_DATA, PORT: 'http' }), /PORT/)
+  })
+
+  it('when a test clock is asked for outside of tests', async t => {
+    assertRefused(
+      await runCli(['work', '--test-clock', '0'], { PENNON_DATA: tempDir(t), NODE_ENV: 'production' }),
+      /test/,
+    )
+  })
+})
+
+describe('an instance', () => {
+  it('keeps data and keys over a stop and a start, ends with 0 and leaves no process behind', async t => {
+    const dataFolder = tempDir(t)
+    const first = await startPennon({ dataFolder })
+    const created = await first.post('/capture/', {
+      api_key: testProjectKey,
+      event: 'kept',
+      distinct_id: 'ada',
+      uuid: '0197c5a0-0000-7000-8000-00000000aaaa',
+    })
+    assert.equal(created.status, 200)
+    const children = Object.values(first.childPids())
+    assert.equal(children.length, 2)
+    const startedStopping = performance.now()
+    assert.equal(await first.stop(), 0, first.output())
+    assert.ok(performance.now() - startedStopping < 10_000)
+    assert.deepEqual(children.filter(isAlive), [])
+
+    const second = await startPennon({ dataFolder })
+    t.after(() => second.stop())
+    await second.caughtUp()
+    const { results } = await second.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
+    assert.deepEqual(
+      results.map(event => event.event),
+      ['kept'],
+    )
+    assert.ok(!second.output().includes(testPersonalKey), 'the personal key is shown at the first start only')
+  })
+
+  it('refuses a second start on its folder, naming who holds it', async t => {
+    const pennon = await startPennon({ waitForProcessing: false })
+    t.after(() => pennon.stop())
+    assertRefused(
+      await runCli(['serve'], { PORT: '0', PENNON_DATA: pennon.dataFolder }),
+      new RegExp(`in use by process ${pennon.pid}`),
+    )
+  })
+
+  it('starts worker and engine again when they are killed, and answers flags and capture meanwhile', async t => {
+    const pennon = await startPennon()
+    t.after(() => pennon.stop())
+    for (const name of ['work', 'events'] as const) {
+      const killed = pennon.childPids()[name]!
+      process.kill(killed, 'SIGKILL')
+      assert.equal((await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })).status, 200)
+      assert.equal(
+        (await pennon.post('/capture/', { api_key: testProjectKey, event: `after ${name}`, distinct_id: 'ada' }))
+          .status,
+        200,
+      )
+      await eventually(() => pennon.childPids()[name] !== undefined && pennon.childPids()[name] !== killed, {
+        what: `a new ${name}`,
+      })
+    }
+    await pennon.caughtUp()
+    const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
+    assert.deepEqual(results.map(event => event.event).sort(), ['after events', 'after work'])
+  })
+
+  it('leaves no orphan when the front is killed', async t => {
+    const dataFolder = tempDir(t)
+    const pennon = await startPennon({ dataFolder })
+    const children = Object.values(pennon.childPids())
+    process.kill(pennon.pid, 'SIGKILL')
+    await eventually(() => !children.some(isAlive), { what: 'the end of the children' })
+  })
+
+  it('ignores a signal to its whole process group in the children, so that the front can end them in order', async t => {
+    const dataFolder = tempDir(t)
+    const pennon = await startPennon({ dataFolder })
+    const children = Object.values(pennon.childPids())
+    for (const pid of children) process.kill(pid, 'SIGTERM')
+    await new Promise(resolve => setTimeout(resolve, 300))
+    assert.deepEqual(children.map(isAlive), [true, true])
+    process.kill(-pennon.pid, 'SIGTERM')
+    await eventually(() => !isAlive(pennon.pid) && !children.some(isAlive), { what: 'the end of all' })
+  })
+})
+
+describe('several fronts on one port', () => {
+  it('serve what any of them wrote', async t => {
+    const pennon: Pennon = await startPennon({ settings: { PENNON_FRONT_PROCESSES: '2' } })
+    t.after(() => pennon.stop())
+    await pennon.api('POST', '/api/projects/@current/feature_flags/', {
+      key: 'on',
+      filters: { groups: [{ rollout_percentage: 100 }] },
+    })
+    await eventually(async () => {
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, async () => {
+          const response = await pennon.post(
+            '/decide?v=3',
+            { api_key: testProjectKey, distinct_id: 'ada' },
+            { connection: 'close' },
+          )
+          return ((await response.json()) as { featureFlags: Record<string, unknown> }).featureFlags.on
+        }),
+      )
+      return answers.every(value => value === true)
+    })
+    for (let index = 0; index < 10; index++) {
+      const response = await pennon.post(
+        '/capture/',
+        { api_key: testProjectKey, event: 'shared', distinct_id: `u${index}` },
+        { connection: 'close' },
+      )
+      assert.equal(response.status, 200)
+    }
+    await pennon.caughtUp()
+    const { results } = await pennon.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/?event=shared')
+    assert.equal(results.length, 10)
+  })
+})
