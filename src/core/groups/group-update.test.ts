@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
+import type { JsonObject } from '../json.ts'
+
+const describeGroup = (set: JsonObject | string | undefined, more: JsonObject = {}, name = '$groupidentify') =>
+  anEvent(name, 'ada', {
+    $group_type: 'company',
+    $group_key: 'acme',
+    ...(set === undefined ? {} : { $group_set: set }),
+    ...more,
+  })
+
+describe('groups', () => {
+  it('are made and merged shallowly by either name of the event, which a live event keeps', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup({ name: 'A', address: { city: 'Berlin' } }))
+    await world.apply(describeGroup({ seats: 2, address: { zip: '1' } }, {}, '$group_identify'))
+    const [group] = [...world.state.groups.values()]
+    assert.deepEqual(group?.properties, { name: 'A', seats: 2, address: { zip: '1' } })
+    assert.equal(group?.version, 2)
+    assert.deepEqual(
+      world.rows.map(({ event }) => event),
+      ['$groupidentify', '$group_identify'],
+    )
+  })
+
+  it('are made with no properties too, and left alone by what changes nothing', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup(undefined))
+    await world.apply(describeGroup({ tags: [{ a: 1 }] }), describeGroup({ tags: [{ a: 1 }] }), describeGroup({}))
+    const [group] = [...world.state.groups.values()]
+    assert.equal(group?.version, 2)
+  })
+
+  it('are left alone by a $group_set that is no object', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup('text'))
+    assert.deepEqual([world.state.groups.size, world.rows.length, world.warningTypes()], [0, 1, ['invalid_group_set']])
+  })
+
+  it('need a type and a key: without them the event is an ordinary one', async () => {
+    const world = applyingWorld()
+    const incomplete: JsonObject[] = [
+      { $group_key: '' },
+      { $group_key: 0 },
+      { $group_type: '' },
+      { $group_type: 5 },
+      { $group_key: null },
+    ]
+    await world.apply(...incomplete.map(more => describeGroup({ a: 1 }, more)))
+    assert.deepEqual([world.state.groups.size, world.rows.length], [0, 5])
+  })
+
+  it('are not written by a personless event, which is stored', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup({ a: 1 }, { $process_person_profile: false }))
+    assert.deepEqual([world.state.groups.size, world.rows.length, world.rows[0]?.personMode], [0, 1, 'propertyless'])
+  })
+
+  it('never change the person, whatever the event carries', async () => {
+    const world = applyingWorld()
+    await world.apply(
+      describeGroup({ a: 1 }, { $set: { x: 1 }, $set_once: { y: 1 }, $unset: ['z'], $browser: 'Chrome' }),
+    )
+    assert.deepEqual(Object.keys(world.person('ada')!.properties), ['$creator_event_uuid'])
+    const stored = JSON.parse(world.rows[0]!.propertiesJson)
+    assert.deepEqual([stored.$set, stored.$set_once, stored.$unset], [undefined, undefined, undefined])
+  })
+
+  it('give each type the first free index, at most five, and name them on events', async () => {
+    const world = applyingWorld()
+    await world.apply(anEvent('e', 'ada', { $groups: { a: 'x', b: 7, c: null } }))
+    await world.apply(anEvent('e', 'ada', { $groups: { d: '1', e: '2', f: '3', a: 'y' } }))
+    assert.deepEqual(
+      world.state.groupTypes.map(({ name, index }) => [name, index]),
+      [
+        ['a', 0],
+        ['b', 1],
+        ['c', 2],
+        ['d', 3],
+        ['e', 4],
+      ],
+    )
+    assert.deepEqual(
+      world.rows.map(({ groups }) => groups),
+      [
+        ['x', '7', '', '', ''],
+        ['y', '', '', '1', '2'],
+      ],
+    )
+    const stored = JSON.parse(world.rows[0]!.propertiesJson)
+    assert.deepEqual([stored.$group_0, stored.$group_1, stored.$group_2], ['x', 7, null])
+  })
+
+  it('take types and keys like __proto__ as any other', async () => {
+    const world = applyingWorld()
+    await world.apply(anEvent('e', 'ada', '{"$groups":{"__proto__":"x","constructor":"y"}}'))
+    await world.apply(
+      anEvent(
+        '$groupidentify',
+        'ada',
+        '{"$group_type":"__proto__","$group_key":"__proto__","$group_set":{"__proto__":1}}',
+      ),
+    )
+    assert.deepEqual(
+      world.state.groupTypes.map(({ name }) => name),
+      ['__proto__', 'constructor'],
+    )
+    assert.deepEqual(world.rows[0]?.groups, ['x', 'y', '', '', ''])
+    const [group] = [...world.state.groups.values()]
+    assert.equal(JSON.stringify(group?.properties), '{"__proto__":1}')
+  })
+
+  it('keep live values against an import, and take the earliest time', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup({ plan: 'live' }))
+    const properties = { $group_type: 'company', $group_key: 'acme', $group_set: { plan: 'old', seats: 5 } }
+    await world.apply(anImportedEvent('$groupidentify', 'ada', 1_000, properties))
+    const [group] = [...world.state.groups.values()]
+    assert.deepEqual([group?.properties, group?.createdAtMs], [{ plan: 'live', seats: 5 }, 1_000])
+  })
+})

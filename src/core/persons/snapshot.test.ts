@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import fc from 'fast-check'
+import { aProject } from '../../../tests/support/state-builders.ts'
+import { ProjectState } from '../events/chunk-state.ts'
+import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
+import { snapshotJson } from './snapshot.ts'
+
+it('shows the person under the event’s $set, whether spliced or written anew', () => {
+  const key = fc.constantFrom('$current_url', '"$current_url":', '__proto__', 'a', 'aa', 'b{', '\\', 'c')
+  const value = fc.oneof(
+    fc.constantFrom('"$current_url":1', '{', '}', '1', '12', '1.0', '""', '[]', '{"a":1}', '"a\\":1"', 'null'),
+    fc.string().map(text => JSON.stringify(text)),
+  )
+  const bag = fc.dictionary(key, value, { maxKeys: 7 }).map(entries => {
+    const texts = Object.entries(entries).map(
+      ([name, text]) => `${JSON.stringify(name)}:${isJson(text) ? text : JSON.stringify(text)}`,
+    )
+    return parseJson(`{${texts.join(',')}}`) as JsonObject
+  })
+  fc.assert(
+    fc.property(bag, fc.array(bag, { maxLength: 3 }), (properties, sets) => {
+      const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
+      for (const set of sets) assert.equal(snapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
+      assert.equal(snapshotJson(person, null), JSON.stringify(properties))
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { aCapturedEvent, encodedEvents } from '../../tests/support/captured-events.ts'
+import { fixedClock } from '../../tests/support/fixed-clock.ts'
+import { createLogRetention } from './log-retention.ts'
+
+it('deletes segments that are processed and old enough, and nothing else', async () => {
+  const clock = fixedClock('2026-11-01T00:00:00Z')
+  const log = createMemoryEventLog({ nowMs: clock.nowMs, segmentBytesMax: 1 })
+  for (let n = 0; n < 4; n++) await log.append('main', encodedEvents([aCapturedEvent(n)]))
+  let offset = 0
+  const retention = createLogRetention({
+    log,
+    positions: { findLogPosition: async lane => ({ offset: lane === 'main' ? offset : 0, committedAtMs: null }) },
+    clock,
+    logger: silentLogger(),
+    retentionMs: 3_600_000,
+  })
+  clock.advance(3_600_001)
+  assert.equal(await retention.deleteNow(), 0, 'nothing is processed')
+  offset = 2
+  assert.equal(await retention.deleteNow(), 2)
+  const rest = await log.read('main', 0, { recordCountMax: 10, bytesMax: 1e6 })
+  assert.equal(rest.firstOffset, 2)
+  await log.append('main', encodedEvents([aCapturedEvent(9)]))
+  offset = 5
+  clock.advance(-1)
+  assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
+})

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { UsageDay } from '#ports/event-store.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { fixedClock } from '../../tests/support/fixed-clock.ts'
+import { createUsageSchedule } from './usage-schedule.ts'
+
+function aSchedule(counted: UsageDay[]) {
+  const clock = fixedClock('2026-11-10T12:00:00Z')
+  const saved: { projectId: number; days: readonly UsageDay[]; frozenBeforeDay: string }[] = []
+  const asked: string[] = []
+  let fails = false
+  const setFailing = (value: boolean): void => {
+    fails = value
+  }
+  const schedule = createUsageSchedule({
+    clock,
+    logger: silentLogger(),
+    events: {
+      countUsage: async (projectId, fromDay, toDay) => {
+        if (fails) throw new Error('down')
+        asked.push(`${projectId} ${fromDay} ${toDay}`)
+        return counted.filter(({ day }) => day >= fromDay && day <= toDay)
+      },
+    },
+    usage: {
+      listProjectIds: async () => [1, 2],
+      saveEventCounts: async (projectId, days, frozenBeforeDay) => {
+        saved.push({ projectId, days, frozenBeforeDay })
+      },
+    },
+  })
+  return { schedule, saved, asked, clock, setFailing }
+}
+
+const stored = (projectId: number) => [{ projectId, lane: 'main', outcome: 'stored', reason: '', count: 1 }] as const
+
+describe('usage', () => {
+  it('is computed for every project after a start, days that a stopped worker missed included', async () => {
+    const late = { day: '2026-10-20', eventsCharged: 5, eventsImported: 1 }
+    const { schedule, saved, asked } = aSchedule([late])
+    await schedule.computeNow()
+    assert.deepEqual(asked, ['1 2026-10-06 2026-11-10', '2 2026-10-06 2026-11-10'])
+    assert.equal(saved[0]?.frozenBeforeDay, '2026-11-08')
+    assert.deepEqual(saved[0]?.days.map(({ day }) => day).sort(), [
+      '2026-10-20',
+      '2026-11-08',
+      '2026-11-09',
+      '2026-11-10',
+    ])
+  })
+
+  it('is then computed for the open days of projects with new events only', async () => {
+    const { schedule, asked, saved, clock } = aSchedule([{ day: '2026-11-10', eventsCharged: 2, eventsImported: 0 }])
+    await schedule.computeNow()
+    await schedule.computeNow()
+    assert.equal(asked.length, 2)
+    schedule.noteProcessed(stored(2))
+    await schedule.computeNow()
+    assert.deepEqual(asked.slice(2), ['2 2026-11-08 2026-11-10'])
+    assert.deepEqual(
+      saved.at(-1)?.days.find(({ day }) => day === '2026-11-10'),
+      { day: '2026-11-10', eventsCharged: 2, eventsImported: 0 },
+    )
+    clock.set(Date.parse('2026-11-11T00:00:01Z'))
+    await schedule.computeNow()
+    assert.equal(asked.length, 5, 'everything once a day')
+  })
+
+  it('stays due while the event store is down', async () => {
+    const { schedule, asked, setFailing } = aSchedule([])
+    setFailing(true)
+    await assert.rejects(schedule.computeNow())
+    setFailing(false)
+    await schedule.computeNow()
+    assert.equal(asked.length, 2)
+    schedule.noteProcessed(stored(1))
+    setFailing(true)
+    await assert.rejects(schedule.computeNow())
+    setFailing(false)
+    await schedule.computeNow()
+    assert.equal(asked.length, 3)
+  })
+})

@@ -1,0 +1,86 @@
+import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import { keyOf, type MemoryState, memoryState } from '#adapters/memory/memory-state.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { chunkSubjects, parseChunk } from '#core/events/parse-chunk.ts'
+import { type ProcessedChunk, processChunk } from '#core/events/process-chunk.ts'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { GeoipLocation } from '#core/geoip.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Person } from '#core/persons/person.ts'
+import type { Project } from '#core/project.ts'
+import { aCapturedEvent } from './captured-events.ts'
+import { aProject } from './state-builders.ts'
+
+export interface AppliedWorld {
+  readonly state: MemoryState
+  readonly chunks: ProcessedChunk[]
+  readonly rows: StoredEvent[]
+  person(distinctId: string): Person | undefined
+  mappingVersion(distinctId: string): number | undefined
+  warningTypes(): string[]
+  /** Applies more events, each call one chunk. */
+  apply(...events: readonly CapturedEvent[]): Promise<void>
+}
+
+/** Applies events to a state in memory as the worker does, without a log or an event store. */
+export function applyingWorld(
+  options: { project?: Partial<Project>; geoip?: Record<string, GeoipLocation> } = {},
+): AppliedWorld {
+  const state = memoryState([aProject({ geoipEnabled: options.geoip !== undefined, ...options.project })])
+  const store = memoryChunkStore(state)
+  const chunks: ProcessedChunk[] = []
+  const rows: StoredEvent[] = []
+  let offset = 0
+  return {
+    state,
+    chunks,
+    rows,
+    person: distinctId => state.persons.get(keyOf(1, state.mappings.get(keyOf(1, distinctId))?.personUuid ?? '')),
+    mappingVersion: distinctId => state.mappings.get(keyOf(1, distinctId))?.version,
+    warningTypes: () => state.warnings.map(({ type }) => type),
+    async apply(...events) {
+      await store.claimPosition('main', 'w')
+      const records = events.map(event => ({ kind: 'event' as const, event }))
+      const chunk = parseChunk({ lane: 'main', firstOffset: offset, records }, new Map())
+      const lookUpGeoip = (address: string) => options.geoip?.[address] ?? null
+      const processed = processChunk(chunk, await store.loadChunk(chunkSubjects(chunk)), { lookUpGeoip })
+      offset += records.length
+      const position = { lane: 'main' as const, ownerId: 'w', offset, committedAtMs: 0 }
+      if ((await store.commitChunk(processed.changes, position)) !== 'committed') throw new Error('not committed')
+      chunks.push(processed)
+      rows.push(...processed.rows.events)
+    },
+  }
+}
+
+let eventCount = 0
+
+/** An event with a number of its own and these properties. */
+export function anEvent(
+  name: string,
+  distinctId: string,
+  properties: JsonObject | string = {},
+  over: Partial<CapturedEvent> = {},
+): CapturedEvent {
+  eventCount++
+  const propertiesJson = typeof properties === 'string' ? properties : JSON.stringify(properties)
+  const uuid = `0199a000-0000-4000-8000-${eventCount.toString(16).padStart(12, '0')}` // v4: says nothing about time
+  return aCapturedEvent(eventCount, { uuid, name, distinctId, ip: '', propertiesJson, ...over })
+}
+
+/** The same, sent as an import. */
+export function anImportedEvent(
+  name: string,
+  distinctId: string,
+  timestampMs: number,
+  properties: JsonObject,
+  over: Partial<CapturedEvent> = {},
+): CapturedEvent {
+  return anEvent(name, distinctId, properties, {
+    lane: 'historical',
+    historicalMigration: true,
+    importJobId: 1,
+    timestampMs,
+    ...over,
+  })
+}
