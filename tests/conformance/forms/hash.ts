@@ -1,0 +1,49 @@
+// `hash_vectors`: the text that is hashed, its digest and its place on the unit line, through the core's own functions.
+
+import { flagHash01, holdoutHash01 } from '#core/flags/rollout.ts'
+import { sha1Hex } from '#core/flags/sha1.ts'
+import { assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
+import type { VectorCase } from '../vector-case.ts'
+
+interface HashVector extends Fields {
+  readonly id: string
+  /** Which parts the text is made of. */
+  readonly layout: string
+  readonly key: string | null
+  readonly identifier: string
+  readonly salt: '' | 'variant'
+  readonly hashed_text: string | null
+  readonly sha1: string | null
+  readonly first_15_hex: string | null
+  readonly value: number
+}
+
+export function hashCases(vectors: readonly HashVector[]): VectorCase[] {
+  return vectors.map(vector => ({ id: vector.id, run: () => compare(vector) }))
+}
+
+function compare(vector: HashVector): string[] {
+  const fields = ['layout', 'key', 'identifier', 'salt', 'hashed_text', 'sha1', 'first_15_hex', 'value']
+  assertKnownVectorFields(vector, fields)
+  const { text, value } = computed(vector)
+  const digest = text === null ? null : sha1Hex(text)
+  return [
+    ...exactDifferences(vector.hashed_text, text, 'hashed_text'),
+    ...exactDifferences(vector.sha1, digest, 'sha1'),
+    ...exactDifferences(vector.first_15_hex, digest?.slice(0, 15) ?? null, 'first_15_hex'),
+    ...exactDifferences(vector.value, value, 'value'),
+  ]
+}
+
+function computed({ layout, key, identifier, salt }: HashVector): { text: string | null; value: number } {
+  switch (layout) {
+    case 'key.identifier+salt':
+      return { text: `${key}.${identifier}${salt}`, value: flagHash01(key!, identifier, salt) }
+    case 'empty identifier':
+      return { text: null, value: flagHash01(key!, identifier, salt) }
+    case 'holdout-identifier':
+      return { text: `holdout-${identifier}`, value: holdoutHash01(identifier) }
+    default:
+      throw new CannotRun(`there is no layout ${layout}`)
+  }
+}

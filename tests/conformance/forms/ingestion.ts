@@ -1,0 +1,179 @@
+// The vectors of ingestion: one request, or several, each fully processed before the next → its answers, and what is
+// stored afterwards. What is stored is read by `stored-data.ts`; this file sends and compares answers.
+
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import {
+  assertKnownFields,
+  assertKnownVectorFields,
+  CannotRun,
+  exactDifferences,
+  type Fields,
+  isObject,
+  subsetDifferences,
+  unequal,
+} from '../compare.ts'
+import { type Answer, type Instance, type Instances, jsonOf, type Needs } from '../instance.ts'
+import { changeProject, useUpQuotas } from '../state.ts'
+import { compareStoredData, storedDataFields } from '../stored-data.ts'
+import type { VectorCase } from '../vector-case.ts'
+
+interface Step extends Fields {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly body_base64?: string
+  readonly body_generator?: {
+    readonly prefix: string
+    readonly repeat: string
+    readonly count: number
+    readonly suffix: string
+  }
+  readonly expect?: Fields
+}
+
+export interface IngestionVector extends Step {
+  readonly id: string
+  readonly now?: string
+  readonly config?: Fields
+  readonly steps?: readonly Step[]
+}
+
+export interface IngestionMeta extends Fields {
+  readonly now_default: string
+  readonly client_ip_default: string
+  readonly project: { readonly token: string }
+}
+
+const stepFields = ['method', 'path', 'headers', 'body', 'body_base64', 'body_generator', 'expect']
+const expectFields = [
+  ...['status', 'headers', 'header_contains'],
+  ...['body', 'body_prefix', 'body_contains', 'body_json', 'body_json_subset'],
+]
+
+export function ingestionCases(vectors: readonly IngestionVector[], meta: IngestionMeta): VectorCase[] {
+  return vectors.map(vector => ({ id: vector.id, run: instances => runVector(instances, vector, meta) }))
+}
+
+async function runVector(instances: Instances, vector: IngestionVector, meta: IngestionMeta): Promise<string[]> {
+  assertKnownVectorFields(vector, ['now', 'config', 'steps', ...stepFields, ...storedDataFields])
+  const steps = vector.steps ?? [onlyStep(vector)]
+  return instances.with(needsOf(vector, meta), async instance => {
+    await configureProject(instance, vector.config ?? {})
+    const found: string[] = []
+    for (const [index, step] of steps.entries()) {
+      assertKnownFields(step, 'a step', stepFields)
+      const answer = await instance.send({
+        method: step.method ?? 'POST',
+        path: step.path!,
+        headers: { ...addressHeader(step, meta), ...step.headers },
+        body: bodyOf(step),
+      })
+      const differences = compareAnswer(step.expect ?? {}, answer)
+      found.push(...differences.map(text => (steps.length === 1 ? text : `step ${index + 1}: ${text}`)))
+      if (index < steps.length - 1) await instance.caughtUp()
+    }
+    if (found.length > 0 || !storedDataFields.some(field => Object.hasOwn(vector, field))) return found
+    await instance.caughtUp()
+    return compareStoredData(instance, vector)
+  })
+}
+
+function onlyStep(vector: IngestionVector): Step {
+  return Object.fromEntries(Object.entries(vector).filter(([field]) => stepFields.includes(field)))
+}
+
+/** Where the request comes from, as a trusted proxy says it. */
+function addressHeader({ headers = {} }: Step, { client_ip_default }: IngestionMeta): Record<string, string> {
+  const isNamed = Object.keys(headers).some(name => name.toLowerCase() === 'x-forwarded-for')
+  return isNamed ? {} : { 'x-forwarded-for': client_ip_default }
+}
+
+function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Needs {
+  const settings: Record<string, string> = {}
+  let eventLog: EventLogWriter | undefined
+  for (const [name, value] of Object.entries(config)) {
+    switch (name) {
+      case 'token_validation':
+        settings.PENNON_UNKNOWN_KEYS = value === 'off' ? 'accept' : 'reject'
+        break
+      case 'historical_rerouting': {
+        const { enabled, days } = value as { enabled: boolean; days: number }
+        if (enabled) settings.PENNON_REROUTE_OLDER_THAN_DAYS = String(days)
+        break
+      }
+      case 'sink':
+        if (value !== 'unavailable') throw new CannotRun(`there is no sink "${String(value)}"`)
+        eventLog = unavailableLog
+        break
+      case 'geoip':
+        if (Object.keys(value as Fields).length > 0)
+          throw new CannotRun('the service takes no table of GeoIP locations')
+        break
+      case 'mode':
+        throw new CannotRun(`the service has no mode "${String(value)}"`)
+      case 'project':
+      case 'quota_limited':
+        break // of the project: once the service runs
+      default:
+        throw new CannotRun(`config has a field that the runner does not know: ${name}`)
+    }
+  }
+  return {
+    projectKey: meta.project.token,
+    nowMs: Date.parse(now ?? meta.now_default),
+    settings,
+    ...(eventLog === undefined ? {} : { eventLog }),
+  }
+}
+
+async function configureProject(instance: Instance, config: Fields): Promise<void> {
+  await changeProject(instance, (config.project ?? {}) as Fields)
+  if (config.quota_limited !== undefined) await useUpQuotas(instance, config.quota_limited as string[])
+}
+
+const unavailableLog: EventLogWriter = {
+  append: () => Promise.reject(new PortError('event-log', 'unavailable')),
+  close: () => Promise.resolve(),
+}
+
+function bodyOf({ body, body_base64, body_generator }: Step): string | Uint8Array {
+  if (body_base64 !== undefined) return Buffer.from(body_base64, 'base64')
+  if (body_generator === undefined) return body ?? ''
+  const { prefix, repeat, count, suffix } = body_generator
+  return prefix + repeat.repeat(count) + suffix
+}
+
+function compareAnswer(expected: Fields, answer: Answer): string[] {
+  assertKnownFields(expected, 'expect', expectFields)
+  const json = jsonOf(answer.text)
+  const text = answer.status >= 400 && isObject(json) && typeof json.detail === 'string' ? json.detail : answer.text
+  const found: string[] = []
+  for (const [field, value] of Object.entries(expected)) {
+    if (field === 'status') {
+      if (answer.status !== value) found.push(`${unequal('status', value, answer.status)}, with ${text.slice(0, 300)}`)
+    } else if (field === 'headers') found.push(...compareHeaders(value as Fields, answer))
+    else if (field === 'header_contains') found.push(...compareHeaderParts(value as Record<string, string[]>, answer))
+    else if (field === 'body') found.push(...exactDifferences(value, text, 'body'))
+    else if (field === 'body_prefix' && !text.startsWith(String(value))) found.push(unequal('body_prefix', value, text))
+    else if (field === 'body_contains' && !text.includes(String(value)))
+      found.push(unequal('body_contains', value, text))
+    else if (field === 'body_json') found.push(...exactDifferences(value, json, 'body'))
+    else if (field === 'body_json_subset') found.push(...subsetDifferences(value, json, 'body'))
+  }
+  return found
+}
+
+function compareHeaders(expected: Fields, { headers }: Answer): string[] {
+  return Object.entries(expected).flatMap(([name, value]) =>
+    exactDifferences(value, headers[name.toLowerCase()], `header ${name}`),
+  )
+}
+
+function compareHeaderParts(expected: Readonly<Record<string, readonly string[]>>, { headers }: Answer): string[] {
+  return Object.entries(expected).flatMap(([name, parts]) => {
+    const value = String(headers[name.toLowerCase()] ?? '')
+    return parts.filter(part => !value.includes(part)).map(part => unequal(`header ${name}`, part, value))
+  })
+}

@@ -1,0 +1,122 @@
+// `npm run vectors -- FILE…`: runs vector files against the real service. One line per vector, `ok ID` or
+// `not ok ID: why`, then `N passed, N failed`; exit code 1 when any failed. A vector that cannot be run has failed.
+// Which vectors a file has is told by its form, never by their ids.
+
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { CannotRun, type Fields, isObject, parseVectorFile } from './compare.ts'
+import { continuityCases } from './forms/continuity.ts'
+import { decodingCases } from './forms/decoding.ts'
+import { flagCases } from './forms/flags.ts'
+import { hashCases } from './forms/hash.ts'
+import { importCases } from './forms/imports.ts'
+import { type IngestionMeta, ingestionCases } from './forms/ingestion.ts'
+import { responseCases } from './forms/responses.ts'
+import { createInstances, type Instances } from './instance.ts'
+import type { FlagDefinition } from './state.ts'
+import type { VectorCase } from './vector-case.ts'
+
+const evaluationProjectKey = 'phc_test'
+/** Parts of a file that are read, and are no vectors. */
+const otherParts = ['about', 'meta', 'response_flags', '$comment', 'version', 'conventions']
+
+await main()
+
+async function main(): Promise<void> {
+  const { files, only } = readArguments(process.argv.slice(2))
+  // The worker takes a test clock from a test alone.
+  process.env.NODE_ENV = 'test'
+  const cases = files.flatMap(path => casesOf(readFile(path), path)).filter(({ id }) => only === null || only.test(id))
+  const instances = createInstances()
+  let failedCount = 0
+  try {
+    const results = runAll(cases, instances)
+    for (const [index, { id }] of cases.entries()) {
+      const differences = await results[index]!
+      if (differences.length > 0) failedCount++
+      process.stdout.write(differences.length === 0 ? `ok ${id}\n` : `not ok ${id}: ${oneLine(differences)}\n`)
+    }
+  } finally {
+    await instances.close()
+  }
+  process.stdout.write(`${cases.length - failedCount} passed, ${failedCount} failed\n`)
+  process.exit(failedCount > 0 ? 1 : 0)
+}
+
+function readArguments(args: readonly string[]): { files: string[]; only: RegExp | null } {
+  const only = args.find(arg => arg.startsWith('--only='))
+  const files = args.filter(arg => arg !== only)
+  if (files.length === 0) {
+    process.stderr.write('npm run vectors -- FILE… [--only=REGEXP of ids]\n')
+    process.exit(2)
+  }
+  return { files, only: only === undefined ? null : new RegExp(only.slice('--only='.length)) }
+}
+
+function readFile(path: string): Fields {
+  const file = parseVectorFile(readFileSync(path, 'utf8'))
+  if (!isObject(file)) throw new Error(`${path} is no file of vectors`)
+  return file
+}
+
+function casesOf(file: Fields, path: string): VectorCase[] {
+  return Object.entries(file)
+    .filter(([part]) => !otherParts.includes(part))
+    .flatMap(([part, vectors]) => {
+      const list = vectors as never
+      switch (part) {
+        case 'hash_vectors':
+          return hashCases(list)
+        case 'flag_vectors':
+          return flagCases(list, evaluationProjectKey)
+        case 'decoding_vectors':
+          return decodingCases(list, evaluationProjectKey)
+        case 'response_vectors':
+          return responseCases(list, (file.response_flags ?? []) as FlagDefinition[], evaluationProjectKey)
+        case 'continuity_write_vectors':
+          return continuityCases(list, evaluationProjectKey)
+        case 'vectors':
+          return isObject(file.meta) ? ingestionCases(list, file.meta as IngestionMeta) : importCases(list)
+        default:
+          return unknownForm(part, vectors, path)
+      }
+    })
+}
+
+/** Vectors of a form that nobody here knows fail one by one. */
+function unknownForm(part: string, vectors: unknown, path: string): VectorCase[] {
+  const ids = Array.isArray(vectors)
+    ? vectors.map((vector, index) => String(vector?.id ?? `${part}[${index}]`))
+    : [part]
+  return ids.map(id => ({
+    id,
+    run: () => {
+      throw new CannotRun(`${path} has a part that the runner does not know: ${part}`)
+    },
+  }))
+}
+
+/** As many at once as there are processors; each promise resolves when its vector is done. */
+function runAll(cases: readonly VectorCase[], instances: Instances): readonly Promise<readonly string[]>[] {
+  const waiting = cases.map(vectorCase => ({ vectorCase, ...Promise.withResolvers<readonly string[]>() }))
+  const queue = [...waiting]
+  const lane = async () => {
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      next.resolve(await runOne(next.vectorCase, instances))
+    }
+  }
+  for (let index = 0; index < Math.max(2, availableParallelism()); index++) void lane()
+  return waiting.map(({ promise }) => promise)
+}
+
+async function runOne(vectorCase: VectorCase, instances: Instances): Promise<readonly string[]> {
+  try {
+    return await vectorCase.run(instances)
+  } catch (cause) {
+    return [cause instanceof Error ? cause.message : String(cause)]
+  }
+}
+
+function oneLine(differences: readonly string[]): string {
+  return differences.join('; ').replaceAll(/\s+/g, ' ')
+}

@@ -1,0 +1,243 @@
+// What a vector says stands in the instance before its request, brought about the way users do it: definitions by the
+// private API, persons, groups and overrides by events and evaluations. Never through a database.
+
+import { isDeepStrictEqual } from 'node:util'
+import { CannotRun, type Fields, show } from './compare.ts'
+import type { Instance } from './instance.ts'
+
+const flagsPath = '/api/projects/@current/feature_flags/'
+const cohortsPath = '/api/projects/@current/cohorts/'
+
+/** A flag of a vector; what is not named here goes to the API as it is. */
+export interface FlagDefinition {
+  /** Absent: the next one. */
+  readonly id?: number
+  readonly key: string
+  /** Absent: 1. */
+  readonly version?: number
+  readonly deleted?: boolean
+  readonly [field: string]: unknown
+}
+
+/** Changes settings of the project. @throws CannotRun for a setting that the project does not have. */
+export async function changeProject(instance: Instance, settings: Fields): Promise<void> {
+  if (Object.keys(settings).length === 0) return
+  const changed = await instance.api<Fields>('PATCH', '/api/projects/@current/', settings)
+  for (const name of Object.keys(settings)) {
+    if (!Object.hasOwn(changed, name)) throw new CannotRun(`a project has no setting ${name}`)
+  }
+}
+
+/** Quotas that are used up, by the names of `quotas` of a project. */
+export function useUpQuotas(instance: Instance, names: readonly string[]): Promise<void> {
+  return changeProject(instance, { quotas: Object.fromEntries(names.map(name => [name, 0])) })
+}
+
+/**
+ * Creates flags with the ids and versions that they have in the vector: ids ascend from 1, so gaps are filled with flags
+ * that are deleted again, and version n takes n − 1 changes.
+ */
+export async function createFlags(instance: Instance, flags: readonly FlagDefinition[]): Promise<void> {
+  let nextId = 1
+  for (const flag of [...flags].sort((a, b) => Number(a.id ?? 0) - Number(b.id ?? 0))) {
+    for (; nextId < Number(flag.id ?? nextId); nextId++) {
+      await createFlag(instance, { key: `filler-${nextId}`, filters: { groups: [] } })
+      await instance.api('DELETE', `${flagsPath}${nextId}/`)
+    }
+    const { id, version = 1, deleted = false, ...definition } = flag
+    const created = await createFlag(instance, definition)
+    nextId = created.id + 1
+    if (id !== undefined && created.id !== Number(id)) {
+      throw new CannotRun(`flag ${flag.key} got the id ${created.id} instead of ${show(id)}`)
+    }
+    for (let at = 1; at < Number(version); at++) {
+      await instance.api('PATCH', `${flagsPath}${created.id}/?skip_validation=true`, definition)
+    }
+    if (deleted) await instance.api('DELETE', `${flagsPath}${created.id}/`)
+  }
+}
+
+async function createFlag(instance: Instance, definition: Fields): Promise<{ id: number }> {
+  const validated = await instance.call('POST', flagsPath, definition)
+  const created =
+    validated.status === 400
+      ? await instance.api<Fields>('POST', `${flagsPath}?skip_validation=true`, definition)
+      : (validated.json as Fields)
+  if (validated.status !== 400 && validated.status >= 300) {
+    throw new CannotRun(`POST ${flagsPath} answered ${validated.status} ${validated.text}`)
+  }
+  for (const [field, value] of Object.entries(definition)) {
+    // Filters and the percentage beside them may be brought into a newer form; everything else comes back as sent.
+    if (field === 'filters' || field === 'rollout_percentage') continue
+    if (!isDeepStrictEqual(created[field], value)) {
+      throw new CannotRun(`the API did not take the field ${field} of flag ${show(definition.key)}`)
+    }
+  }
+  return created as { id: number }
+}
+
+/** Creates cohorts with the ids that they have in the vector; `definitions` maps ids to their filters. */
+export async function createCohorts(instance: Instance, definitions: Fields): Promise<void> {
+  let nextId = 1
+  for (const id of Object.keys(definitions)
+    .map(Number)
+    .sort((a, b) => a - b)) {
+    for (; nextId < id; nextId++) {
+      await instance.api('POST', cohortsPath, { name: `filler ${nextId}`, is_static: true })
+      await instance.api('DELETE', `${cohortsPath}${nextId}/`)
+    }
+    const { is_static = false, ...filters } = definitions[id] as Fields
+    const cohort = { name: `cohort ${id}`, is_static, ...(is_static === true ? {} : { filters }) }
+    const validated = await instance.call('POST', cohortsPath, cohort)
+    if (validated.status === 400) await instance.api('POST', `${cohortsPath}?skip_validation=true`, cohort)
+    else if (validated.status >= 300) {
+      throw new CannotRun(`POST ${cohortsPath} answered ${validated.status} ${validated.text}`)
+    }
+    nextId = id + 1
+  }
+}
+
+/** Makes the person of a distinct id a member of static cohorts. The person has to exist. */
+export async function addToStaticCohorts(
+  instance: Instance,
+  cohortIds: readonly unknown[],
+  distinctId: string,
+): Promise<void> {
+  for (const id of cohortIds) {
+    const path = `${cohortsPath}${String(id)}/add_persons_to_static_cohort/`
+    await instance.api('PATCH', path, { distinct_ids: [distinctId] })
+  }
+}
+
+export interface SetUpEvent {
+  readonly event: string
+  readonly distinct_id: string
+  readonly properties?: Fields
+}
+
+/** Captures events over the wire and waits until they are processed. */
+export async function captureEvents(instance: Instance, events: readonly SetUpEvent[]): Promise<void> {
+  if (events.length === 0) return
+  const answer = await instance.send({
+    method: 'POST',
+    path: '/batch/',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      api_key: instance.projectKey,
+      batch: events.map(({ event, distinct_id, properties = {} }) => ({
+        event,
+        properties: { ...properties, distinct_id, $geoip_disable: true },
+      })),
+    }),
+  })
+  if (answer.status !== 200) throw new CannotRun(`set-up events were answered ${answer.status} ${answer.text}`)
+  await instance.caughtUp()
+}
+
+/** Events after which the person stands with these distinct ids and properties. */
+export function personEvents(distinctIds: readonly string[], properties: Fields = {}): SetUpEvent[] {
+  const [first, ...others] = distinctIds as [string, ...string[]]
+  return [
+    { event: 'set up', distinct_id: first, properties: { $set: properties } },
+    ...others.map(other => ({ event: '$identify', distinct_id: first, properties: { $anon_distinct_id: other } })),
+  ]
+}
+
+/** Events after which group types stand at their indexes (gaps filled) and groups with their properties. */
+export function groupEvents(typesByIndex: Readonly<Record<string, string>>, groups: Fields = {}): SetUpEvent[] {
+  const indexes = Object.keys(typesByIndex).map(Number)
+  const types = Array.from(
+    { length: indexes.length === 0 ? 0 : Math.max(...indexes) + 1 },
+    (_, index) => typesByIndex[index] ?? `filler-${index}`,
+  )
+  const identify = (type: string, key: string, properties: unknown): SetUpEvent => ({
+    event: '$groupidentify',
+    distinct_id: 'set-up',
+    properties: { $process_person_profile: false, $group_type: type, $group_key: key, $group_set: properties },
+  })
+  return [
+    ...types.map(type => identify(type, 'set-up', {})),
+    ...Object.entries(groups).flatMap(([type, byKey]) =>
+      Object.entries(byKey as Fields).map(([key, properties]) => identify(type, key, properties)),
+    ),
+  ]
+}
+
+export interface PersonSetUp {
+  readonly distinctIds: readonly string[]
+  readonly properties?: Fields
+  /** Stored experience-continuity rows: flag key → hash key. */
+  readonly overrides: ReadonlyMap<string, string>
+}
+
+/**
+ * Creates persons and the continuity rows they hold. A row comes about when a continuity flag is evaluated with an
+ * anonymous id, so each flag is made one alone, for a moment, for each row; the flags get a few versions more by it.
+ */
+export async function createPersons(
+  instance: Instance,
+  persons: readonly PersonSetUp[],
+  flags: readonly FlagDefinition[],
+): Promise<void> {
+  if (persons.every(({ overrides }) => overrides.size === 0)) {
+    await captureEvents(
+      instance,
+      persons.flatMap(({ distinctIds, properties }) => personEvents(distinctIds, properties)),
+    )
+    return
+  }
+  await switchContinuity(instance, flags, () => false)
+  for (const person of inOrderOfHashKeys(persons)) {
+    await captureEvents(instance, personEvents(person.distinctIds, person.properties))
+    for (const [flagKey, hashKey] of person.overrides) {
+      await switchContinuity(instance, flags, key => key === flagKey)
+      await evaluateOnce(instance, { distinct_id: person.distinctIds[0], $anon_distinct_id: hashKey })
+    }
+    await switchContinuity(instance, flags, () => false)
+  }
+  for (const { key, ensure_experience_continuity = false, active = true } of livingFlags(flags)) {
+    await instance.api('PATCH', `${flagsPath}${key}/?skip_validation=true`, { ensure_experience_continuity, active })
+  }
+}
+
+async function switchContinuity(
+  instance: Instance,
+  flags: readonly FlagDefinition[],
+  isOn: (key: string) => boolean,
+): Promise<void> {
+  for (const { key } of livingFlags(flags)) {
+    const patch = { ensure_experience_continuity: isOn(key), active: isOn(key) }
+    await instance.api('PATCH', `${flagsPath}${key}/?skip_validation=true`, patch)
+  }
+}
+
+function livingFlags(flags: readonly FlagDefinition[]): readonly FlagDefinition[] {
+  return flags.filter(({ deleted }) => deleted !== true)
+}
+
+async function evaluateOnce(instance: Instance, request: Fields): Promise<void> {
+  const answer = await instance.send({
+    method: 'POST',
+    path: '/flags?v=2',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ token: instance.projectKey, ...request }),
+  })
+  if (answer.status !== 200) throw new CannotRun(`a set-up evaluation was answered ${answer.status} ${answer.text}`)
+}
+
+/** A hash key that is another person's distinct id would give that person a row too: its owner has to come later. */
+function inOrderOfHashKeys(persons: readonly PersonSetUp[]): readonly PersonSetUp[] {
+  const ordered: PersonSetUp[] = []
+  const waiting = new Set(persons)
+  while (waiting.size > 0) {
+    const next = [...waiting].find(person =>
+      [...waiting].every(
+        other => other === person || ![...other.overrides.values()].some(key => person.distinctIds.includes(key)),
+      ),
+    )
+    if (next === undefined) throw new CannotRun('the stored overrides of these persons cannot come about one by one')
+    waiting.delete(next)
+    ordered.push(next)
+  }
+  return ordered
+}
