@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { orderDependencies } from './flag-dependencies.ts'
+
+describe('orderDependencies', () => {
+  it('puts every flag behind what it depends on, and takes out cycles with what hangs on them', () => {
+    const graph = fc.array(fc.array(fc.nat(11), { maxLength: 3 }), { minLength: 1, maxLength: 12 })
+    fc.assert(
+      fc.property(graph, lists => {
+        const ids = lists.map(list => list.filter(id => id < lists.length))
+        const positionOfId = new Map(ids.map((_list, position) => [position, position]))
+        const { order, cyclic, missing } = orderDependencies(ids, positionOfId)
+        assert.equal(missing.size, 0)
+        assert.equal(order.length + cyclic.size, ids.length)
+        for (const [place, position] of order.entries()) {
+          for (const dependency of ids[position]!) assert.ok(order.indexOf(dependency) < place)
+        }
+        for (const position of cyclic) assert.ok(ids[position]!.some(dependency => cyclic.has(dependency)))
+      }),
+    )
+  })
+
+  it('passes on that a flag is missing, but not through one that takes no part', () => {
+    // 0 misses 99; 1 tests 0; 2 is inactive and misses 99; 3 tests 2.
+    const { missing, order } = orderDependencies([[99], [0], undefined, [2]], new Map([0, 1, 2, 3].map(id => [id, id])))
+    assert.deepEqual([...missing].sort(), [0, 1])
+    assert.deepEqual([...order].sort(), [0, 1, 3])
+  })
+})

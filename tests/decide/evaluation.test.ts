@@ -1,0 +1,285 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { CompiledCohort, CompiledCohorts } from '#core/flags/compiled-cohort.ts'
+import { evaluateFlags, FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import { type EvaluationSubject, noGroupRows, noHashKeyOverrides } from '#core/flags/evaluation-subject.ts'
+import { flagValue, type UnknownReason } from '#core/flags/flag-outcome.ts'
+import type { FlagSelection } from '#core/flags/select-flags.ts'
+import type { JsonObject, JsonValue, PropertyBag } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
+
+const all: FlagSelection = {
+  flagKeys: null,
+  contexts: [],
+  runtime: { declared: null, userAgent: '', hasBrowserHeader: false },
+  surveyFlagsOnly: false,
+}
+
+function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
+  return {
+    distinctId: 'user-1',
+    anonDistinctId: null,
+    deviceId: null,
+    groups: {},
+    personProperties: {},
+    groupProperties: {},
+    geoip: null,
+    person: ok(null),
+    groupRows: noGroupRows,
+    hashKeyOverrides: noHashKeyOverrides,
+    nowMs: Date.parse('2026-01-15T12:00:00Z'),
+    ...over,
+  }
+}
+
+function valuesOf(evaluation: FlagEvaluation): Map<string, boolean | string | undefined> {
+  const values = new Map<string, boolean | string | undefined>()
+  for (const [position, outcome] of evaluation.outcomes.entries()) {
+    if (outcome !== undefined) values.set(evaluation.project.flags[position]!.key, flagValue(outcome))
+  }
+  return values
+}
+
+function evaluate(definitions: TestDefinitions, subject: Partial<EvaluationSubject> = {}, selection = all) {
+  return valuesOf(evaluateFlags(compileTestProject(definitions), selection, aSubject(subject)))
+}
+
+function personFlag(id: number, key: string, property: string, value: JsonValue, operator = 'exact'): JsonObject {
+  return { id, key, filters: { groups: [{ properties: [{ key: property, type: 'person', operator, value }] }] } }
+}
+
+const someFlags = fc.uniqueArray(
+  fc.record({
+    key: fc.string({ minLength: 1, maxLength: 12 }),
+    rollout: fc.double({ min: 0, max: 100, noNaN: true }),
+    plan: fc.constantFrom('pro', 'free'),
+    variants: fc.array(fc.nat(100), { maxLength: 3 }),
+  }),
+  { selector: flag => flag.key, minLength: 1, maxLength: 8 },
+)
+
+function flagOf(flag: { key: string; rollout: number; plan: string; variants: number[] }, id: number): JsonObject {
+  const variants = flag.variants.map((weight, index) => ({ key: `v${index}`, rollout_percentage: weight }))
+  const properties = [{ key: 'plan', type: 'person', value: flag.plan }]
+  return {
+    id,
+    key: flag.key,
+    filters: { groups: [{ properties, rollout_percentage: flag.rollout }], multivariate: { variants } },
+  }
+}
+
+describe('evaluation', () => {
+  it('of a flag does not depend on which other flags there are', () => {
+    fc.assert(
+      fc.property(someFlags, fc.string({ maxLength: 20 }), (flags, distinctId) => {
+        const subject = { distinctId, personProperties: { plan: 'pro' } }
+        const together = evaluate({ flags: flags.map(flagOf) }, subject)
+        for (const flag of flags) {
+          assert.equal(evaluate({ flags: [flagOf(flag, 1)] }, subject).get(flag.key), together.get(flag.key))
+        }
+      }),
+    )
+  })
+
+  it('gives the same in slices as at once', () => {
+    const flags = Array.from({ length: 1_500 }, (_, index) => ({
+      ...personFlag(index + 1, `flag-${index}`, 'plan', 'pro'),
+    }))
+    const project = compileTestProject({ flags })
+    const subject = aSubject({ personProperties: { plan: 'pro' } })
+    const sliced = new FlagEvaluation(project, null, subject)
+    let sliceCount = 1
+    while (!sliced.advance(() => true)) sliceCount++
+    assert.ok(sliceCount > 3, `${sliceCount} slices`)
+    assert.deepEqual(valuesOf(sliced), valuesOf(evaluateFlags(project, all, subject)))
+  })
+
+  it('drops an unreadable definition alone, names it, and counts it as missing for those that test it', () => {
+    const flags: JsonObject[] = [
+      personFlag(1, 'good', 'plan', 'pro', 'is_not'),
+      personFlag(2, 'bad-operator', 'plan', 'pro', 'sounds_like'),
+      { id: 3, key: 'bad-type', filters: { groups: [{ properties: [{ key: 'plan', value: 'pro' }] }] } },
+      { id: 4, key: 'bad-percentage', filters: { groups: [{ rollout_percentage: '50' }] } },
+      { id: 5, key: 'bad-groups', filters: { groups: 'all' } },
+      {
+        id: 6,
+        key: 'behind',
+        filters: {
+          groups: [{ properties: [{ key: '2', type: 'flag', operator: 'flag_evaluates_to', value: false }] }],
+        },
+      },
+      personFlag(7, 'bad-pattern', 'plan', '(?=a)', 'regex'),
+    ]
+    const project = compileTestProject({ flags })
+    const evaluation = evaluateFlags(project, all, aSubject())
+    assert.deepEqual(Object.fromEntries(valuesOf(evaluation)), { good: true, behind: false, 'bad-pattern': false })
+    assert.equal(evaluation.hasErrors, false)
+    assert.deepEqual(
+      project.problems.map(problem => problem.flagKey),
+      ['bad-operator', 'bad-type', 'bad-percentage', 'bad-groups', 'bad-pattern'],
+    )
+  })
+
+  it('takes person properties from the request, the look-up, the store and their stand-ins, in this order', () => {
+    const key = '$geoip_country_code'
+    const definitions = {
+      flags: [
+        personFlag(1, 'country', key, 'NO'),
+        personFlag(2, 'initial', '$initial_utm_source', 'mail'),
+        personFlag(3, 'os', '$os_name', 'iOS'),
+        personFlag(4, 'id', 'distinct_id', 'user-1'),
+        personFlag(5, 'initial-os', '$initial_os', 'iOS'),
+      ],
+    }
+    const stored = (properties: PropertyBag) => ({ person: ok({ properties, createdAtMs: 0 }) })
+    const value = (subject: Partial<EvaluationSubject>, name: string) => evaluate(definitions, subject).get(name)
+    const geoip = { [key]: 'NO' }
+    assert.equal(value({ geoip, ...stored({ [key]: 'US' }) }, 'country'), true)
+    assert.equal(value({ geoip, personProperties: { [key]: 'US' } }, 'country'), false)
+    assert.equal(value({ geoip, personProperties: { [key]: null } }, 'country'), true)
+    assert.equal(value({ personProperties: { [key]: null }, ...stored({ [key]: 'NO' }) }, 'country'), false)
+    assert.equal(value({ personProperties: { utm_source: 'mail' } }, 'initial'), true)
+    assert.equal(
+      value({ personProperties: { utm_source: 'mail' }, ...stored({ $initial_utm_source: 'ad' }) }, 'initial'),
+      false,
+    )
+    assert.equal(value({ personProperties: { $os: 'iOS' } }, 'os'), true)
+    assert.equal(value({ personProperties: { $os: 'iOS' }, ...stored({ $os_name: 'Linux' }) }, 'os'), false)
+    assert.equal(value({ personProperties: { $os_name: 'iOS' } }, 'initial-os'), true)
+    assert.equal(value(stored({ distinct_id: 'other' }), 'id'), true)
+    assert.equal(value({ distinctId: '', ...stored({ distinct_id: 'user-1' }) }, 'id'), true)
+  })
+
+  it('reads person_metadata from the stored person alone', () => {
+    const filter = { key: 'created_at', type: 'person_metadata', operator: 'is_date_before', value: '2026-01-01' }
+    const definitions = { flags: [{ id: 1, key: 'old', filters: { groups: [{ properties: [filter] }] } }] }
+    const person = ok({ properties: {}, createdAtMs: Date.parse('2025-12-31T23:00:00Z') })
+    assert.equal(evaluate(definitions, { person }).get('old'), true)
+    assert.equal(evaluate(definitions, { personProperties: { created_at: '2020-01-01' } }).get('old'), false)
+  })
+
+  it('skips person sets of a device-bucketed flag without a device, and never exits early for it', () => {
+    const flag = {
+      id: 1,
+      key: 'device',
+      bucketing_identifier: 'device_id',
+      filters: { early_exit: true, groups: [{ rollout_percentage: 100 }, { rollout_percentage: 100 }] },
+    }
+    const evaluation = evaluateFlags(compileTestProject({ flags: [flag] }), all, aSubject())
+    assert.equal(evaluation.outcomes[0]!.reason, 'out_of_rollout_bound')
+    assert.equal(evaluation.outcomes[0]!.conditionIndex, 1)
+    assert.equal(evaluate({ flags: [flag] }, { deviceId: 'd' }).get('device'), true)
+  })
+
+  it('fails only the flags whose override rows could not be read and matter', () => {
+    const continuity = (id: number, key: string, rollout: number) => ({
+      id,
+      key,
+      ensure_experience_continuity: true,
+      filters: { groups: [{ rollout_percentage: rollout }] },
+    })
+    const flags = [continuity(1, 'hashed', 50), continuity(2, 'everybody', 100)]
+    const values = evaluate({ flags }, { hashKeyOverrides: err('hash_key_override_error') })
+    assert.deepEqual(
+      [...values],
+      [
+        ['hashed', undefined],
+        ['everybody', true],
+      ],
+    )
+  })
+
+  it('asks cohorts that it is handed, after everything else of the set, and tells an approximated one', () => {
+    const cohort = (isMember: boolean, isApproximated = false): CompiledCohort => {
+      return { isMember: () => isMember, isApproximated, dependencyIds: [2] }
+    }
+    const inCohort = (id: number) => ({
+      id: 1,
+      key: 'a',
+      filters: { groups: [{ properties: [{ key: 'id', type: 'cohort', value: id }] }] },
+    })
+    const other = personFlag(2, 'other', 'plan', 'pro')
+    const cohorts: CompiledCohorts = new Map<number, Result<CompiledCohort, UnknownReason>>([
+      [5, ok(cohort(true))],
+      [6, ok(cohort(false, true))],
+      [7, err('dependency_cycle_cohort')],
+    ])
+    const outcomeOf = (id: number) => {
+      const project = compileTestProject({ flags: [inCohort(id), other], cohorts })
+      return evaluateFlags(project, { ...all, flagKeys: ['a'] }, aSubject()).outcomes
+    }
+    assert.equal(outcomeOf(5)[0]!.kind, 'on')
+    assert.notEqual(outcomeOf(5)[1], undefined, 'the flag that the cohort tests is evaluated too')
+    assert.equal(outcomeOf(6)[0]!.reason, 'no_condition_match_behavioral_cohort')
+    assert.equal(outcomeOf(7)[0]!.reason, 'dependency_cycle_cohort')
+    assert.equal(outcomeOf(8)[0]!.reason, 'dependency_not_found_cohort')
+  })
+
+  it('keeps a fault of one flag from the others', () => {
+    const flags = [personFlag(1, 'deep', 'a', 'x'), personFlag(2, 'fine', 'plan', 'pro')]
+    let deep: JsonValue = 1
+    for (let depth = 0; depth < 200_000; depth++) deep = [deep]
+    const person = ok({ properties: { a: deep, plan: 'pro' }, createdAtMs: 0 })
+    const evaluation = evaluateFlags(compileTestProject({ flags }), all, aSubject({ person }))
+    assert.deepEqual(
+      [...valuesOf(evaluation)],
+      [
+        ['deep', undefined],
+        ['fine', true],
+      ],
+    )
+    assert.ok(evaluation.fault instanceof RangeError)
+  })
+})
+
+describe('an evaluation that takes long', () => {
+  it('gives the event loop back between slices', async t => {
+    let nowMs = 0
+    const server = await startDecideServer(t, {
+      flags: Array.from({ length: 3_000 }, (_, index) => personFlag(index + 1, `flag-${index}`, 'plan', 'pro')),
+      // Every look at the clock finds it 11 ms on.
+      guard: { monotonicNowMs: () => (nowMs += 11) },
+    })
+    let turnCount = 0
+    let isCounting = true
+    const count = () => {
+      turnCount++
+      if (isCounting) setImmediate(count)
+    }
+    const answered = server.post('/decide?v=3', {
+      api_key: 'phc_test',
+      distinct_id: 'a',
+      person_properties: { plan: 'pro' },
+    })
+    setImmediate(count)
+    const answer = await answered
+    isCounting = false
+    assert.equal(Object.values(answer.json.featureFlags as JsonObject).filter(value => value === true).length, 3_000)
+    assert.ok(turnCount > 3)
+  })
+})
+
+describe('GeoIP of an evaluation', () => {
+  it('looks up the address of the override header, unless the caller says no', async t => {
+    const asked: string[] = []
+    const server = await startDecideServer(t, {
+      flags: [personFlag(1, 'norway', '$geoip_country_code', 'NO')],
+      lookUpGeoip: address => {
+        asked.push(address)
+        return address === '84.208.1.1' ? { $geoip_country_code: 'NO' } : null
+      },
+    })
+    const body = { api_key: 'phc_test', distinct_id: 'a' }
+    const headers = { http_x_forwarded_for: '84.208.1.1', 'x-forwarded-for': '8.8.8.8' }
+    const at = async (extra: JsonObject, sent: Record<string, string>) => {
+      const answer = await server.post('/decide?v=3', { ...body, ...extra }, sent)
+      return (answer.json.featureFlags as JsonObject).norway
+    }
+    assert.equal(await at({}, headers), true)
+    assert.equal(await at({ geoip_disable: true }, headers), false)
+    assert.equal(await at({}, {}), false)
+    assert.deepEqual(asked, ['84.208.1.1', '127.0.0.1'])
+  })
+})
