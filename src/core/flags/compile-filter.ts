@@ -4,19 +4,12 @@
 import { type JsonValue, numberOf } from '../json.ts'
 import { err, type Result } from '../result.ts'
 import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
-import type { SubjectReader } from './evaluation-subject.ts'
+import type { FilterTest } from './filter-test.ts'
 import { type StoredFilter, UnreadableFilters } from './flag-filters.ts'
 import type { NeedsCollector } from './flag-needs.ts'
 import { isPassing, type UnknownReason } from './flag-outcome.ts'
 import { type CompiledMatch, compileMatch, type MatchSettings } from './match-property.ts'
 import type { PersonKeys } from './person-properties.ts'
-import type { PreparedOutcome } from './prepared-outcomes.ts'
-
-/** Outcomes of the flags decided so far, by position; undefined for one that is filtered out: it counts as false. */
-export type DecidedOutcomes = readonly (PreparedOutcome | undefined)[]
-
-/** Whether a filter holds. When `reader.failure` is set afterwards, the answer means nothing. */
-export type FilterTest = (reader: SubjectReader, decided: DecidedOutcomes) => boolean
 
 export interface CohortTest {
   readonly cohort: Result<CompiledCohort, UnknownReason>

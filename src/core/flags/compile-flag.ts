@@ -2,13 +2,8 @@
 // Done once per revision of a project; nothing of the stored JSON is looked at afterwards.
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
-import {
-  type CohortTest,
-  compileCohortFilter,
-  compileFilter,
-  type FilterCompiler,
-  type FilterTest,
-} from './compile-filter.ts'
+import { type CohortTest, compileCohortFilter, compileFilter, type FilterCompiler } from './compile-filter.ts'
+import type { FilterTest } from './filter-test.ts'
 import type { Flag } from './flag.ts'
 import { readFilters, type StoredFilters, type StoredSet } from './flag-filters.ts'
 import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'

@@ -2,7 +2,7 @@
 // Compiling cohorts is not done here; a project hands the evaluator those it has, by id.
 
 import type { Result } from '../result.ts'
-import type { FilterTest } from './compile-filter.ts'
+import type { FilterTest } from './filter-test.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 
 export interface CompiledCohort {

@@ -1,9 +1,10 @@
 // One flag for one subject: dependency, enrolment, holdout, then its sets in stored order; the first match wins, and
 // without one the most telling reason does. Source: docs/wire/evaluation.md 5.2–5.7.
 
-import type { CohortTest, DecidedOutcomes } from './compile-filter.ts'
+import type { CohortTest } from './compile-filter.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
+import type { DecidedOutcomes } from './filter-test.ts'
 import type { PreparedOutcome, SetOffReason } from './prepared-outcomes.ts'
 import { flagHash01, holdoutHash01, isInRollout, pickVariant } from './rollout.ts'
 
