@@ -6,11 +6,12 @@ import type { Flag } from '#core/flags/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
+import { decodeMarks } from '#core/persons/property-marks-text.ts'
 import { noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagTable, GroupTable, PersonTable, ProjectTable, StateSchema } from './schema.ts'
 
-export function jsonText(value: JsonValue | PropertyMarks | Quotas | readonly string[] | readonly number[]): string {
+export function jsonText(value: JsonValue | Quotas | readonly string[] | readonly number[]): string {
   return JSON.stringify(value)
 }
 
@@ -104,11 +105,20 @@ export function personOf(row: Omit<Selectable<PersonTable>, 'id'>): Person {
     projectId: Number(row.project_id),
     uuid: row.uuid,
     properties: jsonObjectOf(row.properties),
-    marks: jsonObjectOf(row.property_marks) as unknown as PropertyMarks,
+    marks: marksOf(row.property_marks),
     createdAtMs: Number(row.created_at),
     isIdentified: row.is_identified === 1,
     version: Number(row.version),
     lastSeenAtMs: Number(row.last_seen_at),
+  }
+}
+
+/** @throws PortError `corrupt` */
+function marksOf(text: string): PropertyMarks {
+  try {
+    return decodeMarks(text)
+  } catch (cause) {
+    throw new PortError('state', 'corrupt', cause)
   }
 }
 
@@ -118,7 +128,7 @@ export function groupOf(row: Selectable<GroupTable>): Group {
     typeIndex: Number(row.group_type_index),
     key: row.group_key,
     properties: jsonObjectOf(row.group_properties),
-    marks: jsonObjectOf(row.property_marks) as unknown as PropertyMarks,
+    marks: marksOf(row.property_marks),
     createdAtMs: Number(row.created_at),
     version: Number(row.version),
   }

@@ -5,6 +5,7 @@ import type { Statement } from 'better-sqlite3'
 import * as text from '#adapters/sql/chunk-queries.ts'
 import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
 import { warningSamplesPerDay } from '#adapters/sql/warning-queries.ts'
+import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/chunk-store.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
@@ -51,7 +52,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   function writePersons({ persons }: ChunkChanges): void {
     for (const { row, loadedVersion } of persons) {
       const properties = jsonText(row.properties)
-      const marks = jsonText(row.marks)
+      const marks = encodeMarks(row.marks)
       const identified = flagBit(row.isIdentified)
       const { changes } =
         loadedVersion === null
@@ -111,7 +112,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   function writeGroups({ groups }: ChunkChanges): void {
     for (const { row, loadedVersion } of groups) {
       const properties = jsonText(row.properties)
-      const marks = jsonText(row.marks)
+      const marks = encodeMarks(row.marks)
       const { changes } =
         loadedVersion === null
           ? insertGroup.run(row.projectId, row.typeIndex, row.key, properties, marks, row.createdAtMs, row.version)
