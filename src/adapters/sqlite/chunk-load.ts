@@ -50,15 +50,18 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
 
   function loadPersons(
     subjects: ChunkSubjects,
-  ): Pick<LoadedChunk, 'mappings' | 'persons' | 'personMappings' | 'personlessDistinctIds'> {
+  ): Pick<LoadedChunk, 'mappings' | 'persons' | 'personPropertiesJson' | 'personMappings' | 'personlessDistinctIds'> {
     const mappings: DistinctIdMapping[] = []
     const persons = new Map<number, Person>()
+    const personPropertiesJson: string[] = []
     const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
     for (const [projectId, uniqueIds] of idsByProject(subjects.distinctIds)) {
       const distinctIds = [...uniqueIds]
       for (const row of mappedPersons([projectId], distinctIds)) {
         mappings.push({ projectId, distinctId: row.distinct_id, personUuid: row.uuid, version: row.mapping_version })
-        if (!persons.has(row.id)) persons.set(row.id, personOf(row))
+        if (persons.has(row.id)) continue
+        persons.set(row.id, personOf(row))
+        personPropertiesJson.push(row.properties)
       }
       for (const row of personless([projectId], distinctIds))
         personlessDistinctIds.push({ projectId, distinctId: row.distinct_id })
@@ -74,7 +77,13 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
         }
       },
     )
-    return { mappings, persons: [...persons.values()], personMappings: allMappings, personlessDistinctIds }
+    return {
+      mappings,
+      persons: [...persons.values()],
+      personPropertiesJson,
+      personMappings: allMappings,
+      personlessDistinctIds,
+    }
   }
 
   /** Groups of types that the project does not have yet cannot exist. */

@@ -144,7 +144,7 @@ export class ProjectState {
     this.groups.set(key, { group, loadedVersion, changed: true })
   }
 
-  loadPerson(row: Person): WorkingPerson {
+  loadPerson(row: Person, propertiesJson: string | null): WorkingPerson {
     const { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs } = row
     const kept = { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }
     return {
@@ -153,7 +153,7 @@ export class ProjectState {
       changed: false,
       mergedInto: null,
       mappings: [],
-      propertiesJson: null,
+      propertiesJson,
     }
   }
 
@@ -189,10 +189,10 @@ export class ProjectState {
 export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
   const projects = new Map(loaded.projects.map(project => [project.id, new ProjectState(project)]))
   const persons = new Map<string, WorkingPerson>()
-  for (const row of loaded.persons) {
+  for (const [index, row] of loaded.persons.entries()) {
     const project = projects.get(row.projectId)
     if (project === undefined) continue
-    const person = project.loadPerson(row)
+    const person = project.loadPerson(row, loaded.personPropertiesJson?.[index] ?? null)
     project.persons.push(person)
     persons.set(`${row.projectId}:${row.uuid}`, person)
   }

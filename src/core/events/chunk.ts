@@ -27,6 +27,8 @@ export interface LoadedChunk {
   readonly mappings: readonly DistinctIdMapping[]
   /** Every person that a mapping above leads to. */
   readonly persons: readonly Person[]
+  /** The JSON text of each person's properties, in the order of `persons`, where the store has it at hand: exactly what JSON.stringify makes of them. */
+  readonly personPropertiesJson?: readonly string[]
   /** Every distinct id of those persons (of the merging ones, see ChunkSubjects): the mappings above included. */
   readonly personMappings: readonly DistinctIdMapping[]
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]

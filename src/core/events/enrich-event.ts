@@ -44,7 +44,8 @@ export function addAddress(
 
 /** RFC 3339 in UTC; a whole second has no fraction. */
 function instantText(timeMs: number): string {
-  return new Date(timeMs).toISOString().replace('.000Z', 'Z')
+  const text = new Date(timeMs).toISOString()
+  return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text
 }
 
 export interface UpdateMaps {
