@@ -24,7 +24,7 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
     '-y',
     '-ttt',
     '-s',
-    '96',
+    '512',
     '-e',
     'trace=fsync,fdatasync,write,writev,sendto,sendmsg',
     '-o',

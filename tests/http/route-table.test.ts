@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Route } from '#http/route.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { systemClock } from '../../src/adapters/system/clock.ts'
+import { bootstrap, composeFront, type Front, openManagement } from '../../src/compose.ts'
+import { readConfig } from '../../src/config.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+// Walks the table of the public port as it is composed for people, with real stores and no worker.
+
+/** Everything that answers without any key. A new line here is a decision. */
+const openPaths = ['/', '/_liveness', '/_readiness', '/api/schema', '/decide', '/flags', '/openapi.json']
+
+let front: Front
+let url: string
+const cleanUps: (() => void)[] = []
+
+before(async () => {
+  const dataFolder = tempDir({ after: cleanUp => void cleanUps.push(cleanUp as () => void) })
+  const config = readConfig({
+    PORT: '0',
+    PENNON_DATA: dataFolder,
+    PENNON_PROJECT_KEY: testProjectKey,
+    PENNON_PERSONAL_KEY: testPersonalKey,
+  })
+  assert.ok(config.ok)
+  const logger = silentLogger()
+  const management = await openManagement(config.value, logger)
+  await bootstrap(config.value, systemClock, management)
+  const host = { nudge: () => undefined, processingState: () => 'ok', otherMetrics: async () => [] }
+  front = await composeFront({
+    config: config.value,
+    clock: systemClock,
+    logger,
+    metrics: createMetrics(),
+    host,
+    management,
+  })
+  url = (await front.listen()).url
+})
+
+after(async () => {
+  await front.close()
+  for (const cleanUp of cleanUps) cleanUp()
+})
+
+function pathOf(route: Route): string {
+  return route.path.replaceAll(/:\w+/g, '1')
+}
+
+async function ask(
+  method: string,
+  path: string,
+  init: RequestInit = {},
+): Promise<{ status: number; text: string; contentType: string }> {
+  const response = await fetch(url + path, { method, redirect: 'manual', ...init })
+  return {
+    status: response.status,
+    text: await response.text(),
+    contentType: response.headers.get('content-type') ?? '',
+  }
+}
+
+describe('the route table', () => {
+  it('answers nothing of the private API to nobody, to a project key or to an unknown key', async () => {
+    const guarded = front.routes.filter(route => route.access === 'personal_key')
+    assert.ok(guarded.length > 20)
+    const strangers = [
+      undefined,
+      `Bearer ${testProjectKey}`,
+      'Bearer phx_0000000000000000000000000000000000000000000',
+      `Basic ${testPersonalKey}`,
+    ]
+    for (const route of guarded) {
+      for (const authorization of strangers) {
+        const headers = authorization === undefined ? {} : { authorization }
+        const answer = await ask(route.method, pathOf(route), { headers })
+        assert.equal(answer.status, 401, `${route.method} ${route.path} with ${authorization}`)
+        assert.match(answer.contentType, /application\/json/)
+      }
+      const inQuery = await ask(route.method, `${pathOf(route)}?personal_api_key=${testPersonalKey}`)
+      assert.equal(inQuery.status, 401, `${route.method} ${route.path} with a key in the query`)
+    }
+  })
+
+  it('has no open route but the known ones', () => {
+    const open = new Set(front.routes.filter(route => route.access === 'open').map(route => route.path))
+    assert.deepEqual([...open].sort(), openPaths)
+  })
+
+  it('shows metrics to this machine, but not through a proxy', async () => {
+    assert.equal((await ask('GET', '/metrics')).status, 200)
+    const forwarded = await ask('GET', '/metrics', { headers: { 'x-forwarded-for': '203.0.113.7' } })
+    assert.equal(forwarded.status, 401)
+    const withKey = await ask('GET', '/metrics', {
+      headers: { 'x-forwarded-for': '203.0.113.7', authorization: `Bearer ${testPersonalKey}` },
+    })
+    assert.equal(withKey.status, 200)
+  })
+
+  it('never redirects: both spellings of every path are served directly, whatever is sent', async () => {
+    const bodies = ['', '{', '{}', JSON.stringify({ api_key: testProjectKey, event: 'e', distinct_id: 'd' })]
+    for (const route of front.routes) {
+      for (const path of [pathOf(route), pathOf(route).replace(/\/?$/, '/')]) {
+        if (path.endsWith('.json/')) continue // a file name has one spelling
+        for (const body of route.method === 'GET' || route.method === 'HEAD' ? [undefined] : bodies) {
+          const answer = await ask(route.method, path, {
+            ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
+          })
+          assert.ok(answer.status < 300 || answer.status >= 400, `${route.method} ${path}: ${answer.status}`)
+          assert.notEqual(
+            answer.status,
+            404,
+            `${route.method} ${path} is served`,
+          )
+          assert.ok(answer.status !== 500, `${route.method} ${path}: ${answer.text}`)
+        }
+      }
+    }
+  })
+
+  it('answers unknown paths and methods as JSON, also for paths made to confuse', async () => {
+    for (const path of [
+      '/nowhere',
+      '/decide/extra',
+      '//decide',
+      '/capture/../decide',
+      '/%2e%2e/etc/passwd',
+      '/batch%2f',
+      '/__proto__',
+      '/DECIDE',
+    ]) {
+      const answer = await ask('POST', path, { body: '{}' })
+      assert.ok([400, 401, 404].includes(answer.status), `${path}: ${answer.status}`)
+      assert.equal(typeof JSON.parse(answer.text), 'object')
+    }
+    const wrongMethod = await ask('DELETE', '/capture/')
+    assert.equal(wrongMethod.status, 405)
+    assert.equal((JSON.parse(wrongMethod.text) as { code: string }).code, 'method_not_allowed')
+  })
+
+  it('names no flag to a GET', async () => {
+    const created = await ask('POST', '/api/projects/@current/feature_flags/', {
+      headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ key: 'hidden-from-get', filters: { groups: [{ rollout_percentage: 100 }] } }),
+    })
+    assert.equal(created.status, 201, created.text)
+    for (const path of ['/decide', '/decide/?v=3', '/flags/?v=2', `/decide?token=${testProjectKey}`]) {
+      const answer = await ask('GET', path)
+      assert.equal(answer.status, 200)
+      assert.ok(!answer.text.includes('hidden-from-get'))
+    }
+  })
+})

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { it } from 'node:test'
+import { startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
+
+// Every command of the README that talks to an instance, run as it stands, in order.
+
+it('the README’s commands work as printed, in order', async t => {
+  const pennon = await startPennon()
+  t.after(() => pennon.stop())
+  const commands = [...readFileSync('README.md', 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(match => match[1]!)
+  assert.ok(commands.length >= 10)
+  const env = { ...process.env, PENNON: pennon.url, PROJECT_KEY: testProjectKey, PERSONAL_KEY: testPersonalKey }
+  const outputs = new Map<string, string>()
+  for (const command of commands) {
+    if (/\/(events|persons|usage)\//.test(command)) await pennon.caughtUp()
+    const output = execFileSync('bash', ['-c', command], { env, encoding: 'utf8' })
+    const answer = JSON.parse(output) as Record<string, unknown>
+    assert.ok(!('code' in answer), `${command}\n→ ${output}`)
+    outputs.set(/\$PENNON([^"\s]*)/.exec(command)![1]!, output)
+  }
+  const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Record<string, never>
+  assert.equal(outputOf('/decide?v=3').featureFlags['new-checkout'], true)
+  assert.equal(outputOf('/decide?v=3').featureFlagPayloads['new-checkout'], '{"button": "green"}')
+  assert.equal(outputs.get('/capture/'), '{"status":"Ok"}')
+  assert.equal(outputs.get('/batch/'), '{"status":"Ok"}')
+  const events = outputOf('/api/projects/@current/events/?distinct_id=ada').results as {
+    event: string
+    historical_migration: boolean
+  }[]
+  assert.deepEqual(events.map(event => event.event).sort(), [
+    '$feature_flag_called',
+    '$group_identify',
+    '$identify',
+    '$pageview',
+    'order placed',
+  ])
+  assert.deepEqual(
+    events.filter(event => event.historical_migration).map(event => event.event),
+    ['$pageview'],
+  )
+  const [person] = outputOf('/api/projects/@current/persons/?distinct_id=ada').results as {
+    properties: Record<string, unknown>
+  }[]
+  assert.equal(person!.properties.country, 'NO')
+  assert.equal(person!.properties.plan, 'pro')
+})
