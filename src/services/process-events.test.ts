@@ -299,6 +299,24 @@ describe('processing the log', () => {
     )
   })
 
+  it('writes many new persons in several transactions', async t => {
+    const world = aWorld()
+    await world.append(Array.from({ length: 40 }, (_, n) => aCapturedEvent(n + 1)))
+    const store = memoryChunkStore(world.state)
+    const rowCounts: number[] = []
+    const counting: ChunkStore = {
+      ...store,
+      commitChunk: (changes, position) => {
+        rowCounts.push(changes.persons.length + changes.mappings.length)
+        return store.commitChunk(changes, position)
+      },
+    }
+    world.start(t, { state: counting, limits: { rowCountMax: 20 } })
+    await eventually(() => world.isProcessed())
+    assert.deepEqual(rowCounts, Array(4).fill(20))
+    assert.deepEqual([world.events.inserted.length, world.state.persons.size], [40, 40])
+  })
+
   it('wakes up for a nudge long before the next poll', async t => {
     const world = aWorld()
     const { processor } = world.start(t, { limits: { pollMs: 600_000 } })

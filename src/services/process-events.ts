@@ -16,8 +16,10 @@ import { backOffMs, waitOrStop } from './back-off.ts'
 import { type ChunkEnd, type FaultPoint, processOneChunk } from './process-one-chunk.ts'
 
 export interface ProcessorLimits {
-  /** Records of one live chunk; the state writes about two rows for each. */
+  /** Records of one chunk. */
   readonly recordCountMax: number
+  /** State rows of one transaction, so that nobody waits long for its lock. */
+  readonly rowCountMax: number
   readonly bytesMax: number
   /** How long an import chunk may hold its persons, load to commit; its size follows from what the last ones took. */
   readonly importChunkMs: number
@@ -28,12 +30,16 @@ export interface ProcessorLimits {
 }
 
 export const processorLimits: ProcessorLimits = {
-  recordCountMax: 1_000,
+  recordCountMax: 2_000,
+  rowCountMax: 2_000,
   bytesMax: 16 * 1024 * 1024,
   importChunkMs: 50,
   restMs: 100,
   pollMs: 1_000,
 }
+
+/** A chunk is never made smaller than this for being slow or large. */
+const recordCountMin = 50
 
 export type ProcessingState =
   | 'starting'
@@ -84,7 +90,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   const random = options.random ?? Math.random
   const positions = new Map<LogLane, number>()
   const restUntilMs = new Map<LogLane, number>()
-  let importRecordCount = Math.min(500, limits.recordCountMax)
+  /** How many records the next chunk of a lane takes; follows from what the last ones were like. */
+  const recordCounts = new Map<LogLane, number>(lanes.map(lane => [lane, Math.min(500, limits.recordCountMax)]))
   let current: ProcessingState = 'starting'
   let wake: (() => void) | null = null
   let nudged = false
@@ -122,7 +129,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   async function processNextChunk(signal: AbortSignal): Promise<ChunkEnd | 'nothing_new'> {
     for (const lane of lanes) {
       if (performance.now() < (restUntilMs.get(lane) ?? 0)) continue
-      const recordCountMax = lane === 'historical' ? importRecordCount : limits.recordCountMax
+      const recordCountMax = recordCounts.get(lane)!
       let chunk: LogChunk | null = null
       await patiently(signal, 'waiting_for_log', async () => {
         chunk = await log.read(lane, positions.get(lane)!, { recordCountMax, bytesMax: limits.bytesMax })
@@ -139,12 +146,15 @@ export function createProcessor(options: ProcessorOptions): Processor {
     const { lane } = chunk
     await options.faultPoint?.('read')
     const startedMs = performance.now()
+    let committedCount = 0
     const end = await processOneChunk(chunk, {
       ...options,
       random,
       signal,
+      rowCountMax: limits.rowCountMax,
       enterState: enter,
       onCommitted: (outcomes, nextOffset) => {
+        committedCount = nextOffset - positions.get(lane)!
         positions.set(lane, nextOffset)
         enter('ok')
         for (const { outcome, reason, count } of outcomes) metrics.eventsProcessed.inc({ lane, outcome, reason }, count)
@@ -152,15 +162,22 @@ export function createProcessor(options: ProcessorOptions): Processor {
       },
     })
     const tookMs = performance.now() - startedMs
-    if (lane === 'historical' && chunk.records.length === recordCountMax) adaptImportChunk(tookMs)
+    if (committedCount < chunk.records.length) resizeChunk(lane, committedCount)
+    else if (chunk.records.length === recordCountMax) adaptChunk(lane, tookMs)
     if (chunk.records.length < recordCountMax / 4) restUntilMs.set(lane, startedMs + limits.restMs)
     return end
   }
 
-  function adaptImportChunk(tookMs: number): void {
-    const wanted = Math.round(importRecordCount * (limits.importChunkMs / Math.max(tookMs, 1)))
-    const gentle = Math.min(Math.max(wanted, importRecordCount / 2), importRecordCount * 2)
-    importRecordCount = Math.round(Math.min(Math.max(gentle, 50), limits.recordCountMax))
+  /** Live chunks grow while they fit a transaction; import chunks keep to their time. */
+  function adaptChunk(lane: LogLane, tookMs: number): void {
+    const count = recordCounts.get(lane)!
+    const growth = lane === 'historical' ? limits.importChunkMs / Math.max(tookMs, 1) : 1.5
+    const wanted = count * Math.min(Math.max(growth, 0.5), 1.5)
+    resizeChunk(lane, wanted)
+  }
+
+  function resizeChunk(lane: LogLane, wanted: number): void {
+    recordCounts.set(lane, Math.round(Math.min(Math.max(wanted, recordCountMin), limits.recordCountMax)))
   }
 
   /** Until a nudge, the end of a lane's rest, or the next poll. */

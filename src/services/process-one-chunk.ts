@@ -29,6 +29,8 @@ export interface ChunkDependencies {
   readonly ownerId: string
   readonly random: () => number
   readonly signal: AbortSignal
+  /** State rows of one transaction; a chunk that would write more is halved. A single record may write more. */
+  readonly rowCountMax: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
@@ -55,6 +57,7 @@ export async function processOneChunk(chunk: LogChunk, deps: ChunkDependencies):
     const latest: Try = { commitOutcomes: null }
     try {
       const result = await tryChunk(chunk, failures, deps, latest)
+      if (result === 'too_many_rows') return await processHalves(chunk, deps)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
       if (attempt >= conflictTryCount) throw new Error('the chunk conflicts with every try')
@@ -95,13 +98,14 @@ async function tryChunk(
   failures: ReadonlyMap<number, string>,
   deps: ChunkDependencies,
   latest: Try,
-): Promise<'committed' | 'not_owner' | 'stopped' | 'version_conflict'> {
+): Promise<ChunkEnd | 'version_conflict' | 'too_many_rows'> {
   const { state, clock, ownerId, geoip, faultPoint } = deps
   const parsed = parseChunk(chunk, failures)
   const loaded = await state.loadChunk(chunkSubjects(parsed))
   await faultPoint?.('load')
   const lookUpGeoip = (address: string) => geoip?.lookUp(address) ?? null
   const processed = processChunk(parsed, loaded, { lookUpGeoip })
+  if (chunk.records.length > 1 && rowCountOf(processed.changes) > deps.rowCountMax) return 'too_many_rows'
   await faultPoint?.('apply')
   const changes = await insertRows(processed, deps)
   if (changes === null) return 'stopped'
@@ -112,6 +116,10 @@ async function tryChunk(
   if (result === 'committed') deps.onCommitted(changes.outcomes, chunk.nextOffset)
   if (result === 'committed') await faultPoint?.('commit')
   return result
+}
+
+function rowCountOf({ persons, deletedPersons, mappings, personlessDistinctIds, groups }: ChunkChanges): number {
+  return persons.length + deletedPersons.length + mappings.length + personlessDistinctIds.length + groups.length
 }
 
 /** Step 4. Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
