@@ -40,6 +40,11 @@ export const decideErrors = {
     `Decompressed request body exceeded ${decompressedBytesMax} bytes (got at least ${decompressedBytesMax + 1}). ` +
       'If this is a legitimate workload, send fewer properties with each request.',
   ),
+  tooManyValues: wireError(
+    413,
+    'payload_too_large',
+    'The request body holds too many values to be read. Send only the properties that flags use.',
+  ),
 } as const satisfies Record<string, WireError>
 
 const contentTypeCharsMax = 200

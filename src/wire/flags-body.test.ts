@@ -76,6 +76,15 @@ describe('decodeFlagsBody', () => {
     )
   })
 
+  it('refuses more values than can be parsed in time, and takes long texts', () => {
+    const withList = (list: string) => `{"token":"phc_test","distinct_id":"user-1","person_properties":{"a":${list}}}`
+    assert.equal(codeOf(withList(`[${'1.0,'.repeat(500_000)}1]`)), '413 payload_too_large')
+    assert.equal(codeOf('['.repeat(2_000_000)), '413 payload_too_large')
+    assert.equal(codeOf('%41'.repeat(600_000)), '400 invalid_json')
+    assert.equal(codeOf(withList(`"${',[\\"'.repeat(400_000)}"`)), 'ok')
+    assert.equal(codeOf(withList(`[${'1,'.repeat(16_000)}1]`)), 'ok')
+  })
+
   it('reads invalid UTF-8 with replacement characters', () => {
     const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])
     assert.deepEqual(decode(bytes), { ok: true, value: { a: '\ufffd' } })

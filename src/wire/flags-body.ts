@@ -7,6 +7,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from './base64.ts'
 import { decideErrors, decompressedBytesMax, unsupportedContentType } from './decide-errors.ts'
 import { gunzip, type Inflated, inflateEncoding } from './inflate.ts'
+import { hasMoreValuesThan } from './json-value-count.ts'
 import { parseTolerantJson } from './tolerant-json.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -93,32 +94,47 @@ function inflated(result: Inflated): Result<JsonValue, WireError> {
 
 /** JSON, tolerant JSON, then base64 of either. */
 function parseText(text: string): Result<JsonValue, WireError> {
-  const value = tryParse(text)
-  if (value !== undefined) return ok(value)
-  const decoded = decodeBase64(Buffer.from(paddedBase64(percentDecoded(text)), 'latin1'))
-  const inner = decoded === null ? undefined : tryParse(decoded.toString())
-  return inner === undefined ? err(decideErrors.invalidJson) : ok(inner)
+  const parsed = tryParse(text)
+  if (parsed.ok || parsed.error !== decideErrors.invalidJson) return parsed
+  const plain = percentDecoded(text)
+  const decoded = plain === null ? null : decodeBase64(Buffer.from(paddedBase64(plain), 'latin1'))
+  return decoded === null ? parsed : tryParse(decoded.toString())
 }
 
-function tryParse(text: string): JsonValue | undefined {
-  if (text === '') return undefined
+/** Shorter texts cannot hold so many values that parsing them takes long. */
+const alwaysQuickChars = 64 * 1024
+/** No SDK comes near; parsing so many takes up to 20 ms. */
+const valuesMax = 16 * 1024
+
+function tryParse(text: string): Result<JsonValue, WireError> {
+  const strict = parseStrict(text)
+  if (strict.ok || strict.error !== decideErrors.invalidJsonStructure) return strict
   try {
-    return parseJson(text)
-  } catch {
-    // Not strict JSON (or nested beyond the stack, which the tolerant parser refuses by its depth).
-  }
-  try {
-    return parseTolerantJson(text)
+    return text === '' ? err(decideErrors.invalidJson) : ok(parseTolerantJson(text))
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined
+    if (error instanceof SyntaxError) return err(decideErrors.invalidJson)
     throw error
   }
 }
 
-/** `%XX` sequences decoded as UTF-8 with replacement; a `%` that starts none stays; `+` stays. */
-function percentDecoded(text: string): string {
+function parseStrict(text: string): Result<JsonValue, WireError> {
+  if (text.length > alwaysQuickChars && hasMoreValuesThan(text, valuesMax)) return err(decideErrors.tooManyValues)
+  try {
+    return ok(parseJson(text))
+  } catch {
+    // No JSON, or nested beyond the stack.
+    return err(decideErrors.invalidJsonStructure)
+  }
+}
+
+/** Base64 has few characters that anybody encodes; a text of nothing but sequences is not looked into. */
+const percentSequencesMax = 128 * 1024
+
+/** `%XX` sequences decoded, for text that is base64 below them; a `%` that starts none stays, and so does `+`. */
+function percentDecoded(text: string): string | null {
   if (!text.includes('%')) return text
-  return text.replace(/(?:%[0-9a-fA-F]{2})+/g, run => Buffer.from(run.replaceAll('%', ''), 'hex').toString())
+  if (text.split('%', percentSequencesMax + 2).length > percentSequencesMax + 1) return null
+  return text.replace(/%([0-9a-fA-F]{2})/g, (_sequence, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
 function paddedBase64(text: string): string {
@@ -147,9 +163,10 @@ function decodeForm(body: FlagsBody, decompressLz64: DecompressLz64 | undefined)
       return err(decideErrors.unsupportedCompression)
   }
   const decoded = percentDecoded(text)
+  if (decoded === null) return err(decideErrors.invalidJsonStructure)
   // Between the first and the second `=`: padding is lost here and put back below.
-  const data = decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded
-  const bytes = decodeBase64(Buffer.from(paddedBase64(percentDecoded(data)), 'latin1'))
+  const data = percentDecoded(decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded)
+  const bytes = data === null ? null : decodeBase64(Buffer.from(paddedBase64(data), 'latin1'))
   return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString())
 }
 
@@ -157,12 +174,4 @@ function decodeForm(body: FlagsBody, decompressLz64: DecompressLz64 | undefined)
 function formCompression(text: string): string {
   const field = /(?:^|&)compression=([^&]*)/.exec(text)?.[1]?.toLowerCase() ?? ''
   return field === 'lz64' || field === 'lz-string' ? field : ''
-}
-
-function parseStrict(text: string): Result<JsonValue, WireError> {
-  try {
-    return ok(parseJson(text))
-  } catch {
-    return err(decideErrors.invalidJsonStructure)
-  }
 }
