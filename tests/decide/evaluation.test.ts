@@ -122,6 +122,14 @@ describe('evaluation', () => {
     )
   })
 
+  it('drops a flag that cannot be compiled, and keeps the rest of the project', () => {
+    const flags = [personFlag(1, 'dated', 'at', '2026-01-01', 'is_date_before'), personFlag(2, 'plain', 'plan', 'pro')]
+    const project = compileTestProject({ flags, project: { timezone: 'Mars/Olympus' } })
+    const evaluation = evaluateFlags(project, all, aSubject({ personProperties: { plan: 'pro' } }))
+    assert.deepEqual([...valuesOf(evaluation)], [['plain', true]])
+    assert.match(project.problems[0]!.message, /cannot be compiled/)
+  })
+
   it('takes person properties from the request, the look-up, the store and their stand-ins, in this order', () => {
     const key = '$geoip_country_code'
     const definitions = {

@@ -73,8 +73,9 @@ export function compileProject(definitions: ProjectDefinitions, cohorts: Compile
         problem,
       })
     } catch (cause) {
-      if (!(cause instanceof UnreadableFilters)) throw cause
-      problem(`left out, because its definition cannot be read: ${cause.message}`)
+      // Whatever it is, the project's other flags (and other projects) go on.
+      const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
+      problem(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
       return undefined
     }
   })
