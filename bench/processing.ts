@@ -1,0 +1,63 @@
+// CPU time of the worker's own part per event, step by step, against the real state on SQLite and without log and engine:
+// `node bench/processing.ts`. Thread CPU, so that a busy machine disturbs it less than a clock on the wall would show.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import { chunkSubjects, parseChunk } from '#core/events/parse-chunk.ts'
+import { processChunk } from '#core/events/process-chunk.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { aNewProject } from '../tests/support/state-builders.ts'
+import { typicalEvents, typicalMix } from './typical-events.ts'
+
+const eventCount = 40_000
+const chunkSize = 1_000
+const steps = ['parse', 'load', 'apply', 'commit'] as const
+
+const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-bench-'))
+const management = await openStateWriter({ dataFolder, logger: silentLogger() })
+await management.createProject(aNewProject())
+const store = openSqliteChunkStore({ dataFolder })
+await store.claimPosition('main', 'bench')
+
+for (const [name, visitorCount] of [
+  ['events of 400 visitors', 400],
+  ['events of 4,000 visitors', 4_000],
+] as const) {
+  const events = typicalEvents({ ...typicalMix, count: eventCount, visitorCount })
+  for (const run of ['persons are new', 'persons are known', 'persons are known']) {
+    const cpuUs = { parse: 0, load: 0, apply: 0, commit: 0 }
+    let startedUs = 0
+    const charge = (step: (typeof steps)[number]): void => {
+      cpuUs[step] += threadUs() - startedUs
+      startedUs = threadUs()
+    }
+    for (let first = 0; first < eventCount; first += chunkSize) {
+      const records = events.slice(first, first + chunkSize).map(event => ({ kind: 'event' as const, event }))
+      startedUs = threadUs()
+      const chunk = parseChunk({ lane: 'main', firstOffset: first, records }, new Map())
+      const subjects = chunkSubjects(chunk)
+      charge('parse')
+      const loaded = await store.loadChunk(subjects)
+      charge('load')
+      const { changes } = processChunk(chunk, loaded, { lookUpGeoip: () => null })
+      charge('apply')
+      const position = { lane: 'main' as const, ownerId: 'bench', offset: first, committedAtMs: 0 }
+      if ((await store.commitChunk(changes, position)) !== 'committed') throw new Error('not committed')
+      charge('commit')
+    }
+    const figures = steps.map(step => `${step} ${(cpuUs[step] / eventCount).toFixed(1)}`)
+    console.log(`${name}, ${run}: ${figures.join(', ')} µs per event`)
+  }
+}
+
+await store.close()
+await management.close()
+rmSync(dataFolder, { recursive: true })
+
+function threadUs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return user + system
+}
