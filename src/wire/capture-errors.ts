@@ -10,6 +10,9 @@ export const captureBodyBytesMax = 20 * 1024 * 1024
 /** Of a body after decompression: five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
 export const captureDecodedBytesMax = 5 * captureBodyBytesMax
 
+/** Parsed, a value takes some tens of bytes: this keeps one request within the memory of a decode thread. Source: ours. */
+export const captureValueCountMax = 8_000_000
+
 const tooLarge = 'maximum event size exceeded:'
 
 export const captureErrors = {
@@ -22,6 +25,11 @@ export const captureErrors = {
     413,
     'payload_too_large',
     `${tooLarge} Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes`,
+  ),
+  tooManyValues: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Request holds more than ${captureValueCountMax} values`,
   ),
   missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),
   formExpected: decodeError('invalid_form', 'expected form data in POST request payload'),

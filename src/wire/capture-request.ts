@@ -9,7 +9,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { type ApiKeyFault, captureErrors, invalidApiKey, invalidJson, unknownShape } from './capture-errors.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
-import { type ItemSlices, slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import { type ItemSlices, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
 import type { WireError } from './wire-error.ts'
 
 export interface CaptureContext {
@@ -21,6 +21,8 @@ export interface CaptureContext {
   readonly fallbackToken: string | null
   /** More items than this are left to another thread. */
   readonly itemCountMax: number
+  /** More values than this are not parsed at all. */
+  readonly valueCountMax: number
 }
 
 /** `token` is the key that the request names, when it could be found: refusals of known projects are kept. */
@@ -45,6 +47,9 @@ interface Shape {
  * Source: docs/wire/ingestion.md 2; docs/wire/service.md §2.3, §2.5; docs/wire/clients.md 5.2.
  */
 export function parseCaptureRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
+  if (payload.bytes.length > context.valueCountMax && valueCountAtMost(payload.bytes) > context.valueCountMax) {
+    return err({ error: captureErrors.tooManyValues, token: context.fallbackToken })
+  }
   let root: unknown
   try {
     root = JSON.parse(payload.text)

@@ -10,7 +10,7 @@ import {
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
-import { captureDecodedBytesMax, captureErrors } from './capture-errors.ts'
+import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
 import { parseCaptureRequest } from './capture-request.ts'
 import { isGzip } from './inflate.ts'
 import type { WireError } from './wire-error.ts'
@@ -66,6 +66,7 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
     querySentAtMs: input.querySentAtMs,
     fallbackToken: input.fallbackToken,
     itemCountMax: limits.itemCountMax,
+    valueCountMax: captureValueCountMax,
   })
   if (!parsed.ok) {
     const { error, token } = parsed.error

@@ -2,6 +2,19 @@
 // them: number literals, key order and repeats, without building text anew. The text was parsed before, so nothing is
 // validated here; what is decided here is only "from which byte to which".
 
+/**
+ * How many values JSON text can hold at most: parsed, each takes tens of bytes, however short its text. Counts commas,
+ * brackets and braces wherever they stand, so it is cheap and may be too high, never too low.
+ */
+export function valueCountAtMost(json: Uint8Array): number {
+  let count = 1
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at]!
+    if (byte === comma || (byte | caseBit) === openBrace) count++
+  }
+  return count
+}
+
 /** Where the parts of the items lie, as pairs of byte offsets; a start of 0 means that the part is absent. */
 export type ItemSlices = Int32Array
 

@@ -8,8 +8,8 @@ import type { Logger } from '#telemetry/log.ts'
 export interface DecodeThreads<Job, Outcome> {
   /**
    * Runs a job. `buffers` move to the thread with it.
-   * @throws PortError `unavailable` when the queue is at its bound, the thread died or the pool is closing; `full` when
-   *   the job needed more memory than a thread may have.
+   * @throws PortError `unavailable` when the queue is at its bound, the thread died or the pool is closing; `timeout`
+   *   when the job took longer than any may: its thread is ended.
    */
   run(job: Job, bytes: number, buffers: ArrayBuffer[]): Promise<Outcome>
   /** Ends the threads; jobs that are not done fail. */
@@ -23,6 +23,7 @@ export interface DecodeThreadsOptions {
   readonly queuedJobCountMax: number
   readonly queuedBytesMax: number
   readonly heapMegabytesMax: number
+  readonly jobTimeoutMs: number
   readonly logger: Logger
   readonly onRestart: () => void
 }
@@ -32,6 +33,7 @@ export const decodeThreadDefaults = {
   queuedJobCountMax: 64,
   queuedBytesMax: 256 * 1024 * 1024,
   heapMegabytesMax: 1024,
+  jobTimeoutMs: 30_000,
 } as const
 
 interface QueuedJob<Job, Outcome> {
@@ -75,30 +77,30 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
     let thread: Worker | null = null
     let current: QueuedJob<Job, Outcome> | null = null
     let pause: NodeJS.Timeout | undefined
+    let watch: NodeJS.Timeout | undefined
     start()
     return { takeJob, close }
 
     function start(): void {
       const startedAtMs = performance.now()
-      let deathCause: unknown
+      let cause: unknown
       const worker = new Worker(options.entry, {
         name: 'pennon decode',
         resourceLimits: { maxOldGenerationSizeMb: options.heapMegabytesMax },
       })
       worker.unref()
       worker.on('message', (outcome: Outcome) => {
-        const done = current
-        current = null
-        done?.resolve(outcome)
+        endCurrent()?.resolve(outcome)
         takeJob()
       })
       worker.on('error', (error: unknown) => {
-        deathCause = error
+        cause = error
       })
       worker.on('exit', exitCode => {
         thread = null
-        if (!closing) replace(startedAtMs, deathCause ?? new Error(`exit code ${exitCode}`))
-        failCurrent(deathCause)
+        cause ??= new Error(`exit code ${exitCode}`)
+        endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
+        if (!closing) replace(startedAtMs, cause)
       })
       thread = worker
       takeJob()
@@ -112,11 +114,11 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
       else pause = setTimeout(start, leftMs).unref()
     }
 
-    function failCurrent(cause: unknown): void {
-      const failed = current
+    function endCurrent(): QueuedJob<Job, Outcome> | null {
+      clearTimeout(watch)
+      const ended = current
       current = null
-      const outOfMemory = (cause as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
-      failed?.reject(new PortError(portName, outOfMemory ? 'full' : 'unavailable', cause))
+      return ended
     }
 
     function takeJob(): void {
@@ -126,6 +128,15 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
       queuedBytes -= next.bytes
       current = next
       thread.postMessage(next.job, next.buffers)
+      watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
+    }
+
+    /** The thread goes with its job: nothing else stops a computation. */
+    function giveUp(): void {
+      const cause = new Error(`no answer within ${options.jobTimeoutMs} ms`)
+      endCurrent()?.reject(new PortError(portName, 'timeout', cause))
+      void thread?.terminate()
+      thread = null
     }
 
     async function close(): Promise<void> {

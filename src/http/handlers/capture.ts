@@ -117,8 +117,6 @@ async function handleCapture(
       return await dependencies.decodeThreads.run(job, body.length, [body.buffer])
     } catch (error) {
       if (!(error instanceof PortError)) throw error
-      // More memory than a thread may have: the same body would need it again.
-      if (error.code === 'full') return { kind: 'refused', error: captureErrors.decodedTooLarge, token: null, body: '' }
       return { kind: 'thread_lost' }
     }
   }

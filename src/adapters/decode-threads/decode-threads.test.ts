@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createDecodeThreads, type DecodeThreadsOptions } from './decode-threads.ts'
+
+type Job = { echo: number } | { wait: true } | { exit: true } | { bytes: Uint8Array<ArrayBuffer> }
+
+const entry = new URL(
+  `data:text/javascript,${encodeURIComponent(`
+    import { parentPort } from 'node:worker_threads'
+    parentPort.on('message', job => {
+      if (job.exit) process.exit(3)
+      if (!job.wait) parentPort.postMessage(job.bytes ? job.bytes.length : job.echo)
+    })
+  `)}`,
+)
+
+function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions> = {}) {
+  let restarts = 0
+  const threads = createDecodeThreads<Job, number>({
+    entry,
+    threadCount: 1,
+    queuedJobCountMax: 2,
+    queuedBytesMax: 100,
+    heapMegabytesMax: 64,
+    jobTimeoutMs: 60_000,
+    logger: silentLogger(),
+    onRestart: () => restarts++,
+    ...over,
+  })
+  t.after(() => threads.close())
+  return { threads, restarts: () => restarts }
+}
+
+const failsWith = (code: string) => (error: unknown) => error instanceof PortError && error.code === code
+
+describe('decode threads', () => {
+  it('run jobs in the order they came, and take their buffers along', async t => {
+    const { threads } = startThreads(t, { queuedJobCountMax: 20 })
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, echo) => threads.run({ echo }, 1, [])))
+    assert.deepEqual(answers, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    const bytes = new Uint8Array(10)
+    assert.equal(await threads.run({ bytes }, 10, [bytes.buffer]), 10)
+    assert.equal(bytes.length, 0)
+  })
+  it('refuse what the queue cannot take, by count and by bytes', async t => {
+    const { threads } = startThreads(t)
+    const stuck = threads.run({ wait: true }, 1, [])
+    const queued = threads.run({ echo: 1 }, 60, [])
+    await assert.rejects(threads.run({ echo: 2 }, 60, []), failsWith('unavailable'))
+    const last = threads.run({ echo: 3 }, 40, [])
+    await assert.rejects(threads.run({ echo: 4 }, 0, []), failsWith('unavailable'))
+    const rejected = Promise.all([stuck, queued, last].map(job => assert.rejects(job, failsWith('unavailable'))))
+    await threads.close()
+    await rejected
+    await assert.rejects(threads.run({ echo: 5 }, 0, []), failsWith('unavailable'))
+  })
+  it('fail the job of a thread that dies, replace the thread, and go on with the queue', async t => {
+    const { threads, restarts } = startThreads(t)
+    const lost = threads.run({ exit: true }, 1, [])
+    const next = threads.run({ echo: 7 }, 1, [])
+    await assert.rejects(lost, failsWith('unavailable'))
+    assert.equal(await next, 7)
+    assert.equal(restarts(), 1)
+  })
+  it('give up a job that takes too long, with its thread', async t => {
+    const { threads, restarts } = startThreads(t, { jobTimeoutMs: 1_500 })
+    await assert.rejects(threads.run({ wait: true }, 1, []), failsWith('timeout'))
+    assert.equal(await threads.run({ echo: 8 }, 1, []), 8)
+    assert.equal(restarts(), 1)
+  })
+})

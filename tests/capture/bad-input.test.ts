@@ -1,0 +1,318 @@
+// What comes from broken, careless and hostile clients: always the documented answer, never a 500, nothing half stored.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import fc from 'fast-check'
+import { PortError } from '#ports/port-error.ts'
+import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
+import { eventually } from '../support/eventually.ts'
+
+const event = { api_key: testToken, event: 'e', distinct_id: 'u', properties: { a: 1 } }
+const item = { event: 'e', distinct_id: 'u', properties: { a: 1 } }
+
+async function answerOf(response: Response): Promise<{ status: number; code: string | null; attr: string | null }> {
+  const text = await response.text()
+  if (response.status === 200) {
+    assert.equal(text, '{"status":"Ok"}')
+    return { status: 200, code: null, attr: null }
+  }
+  const body = JSON.parse(text) as { type: string; code: string; detail: string; attr: string | null }
+  assert.ok(body.type !== '' && body.detail !== '', text)
+  assert.equal(response.headers.get('content-type'), 'application/json')
+  return { status: response.status, code: body.code, attr: body.attr }
+}
+
+async function assertRefused(
+  server: CaptureServer,
+  sent: Promise<Response>,
+  status: number,
+  code: string,
+): Promise<void> {
+  const answer = await answerOf(await sent)
+  assert.deepEqual([answer.status, answer.code], [status, code])
+  assert.deepEqual((await server.records()).events, [])
+}
+
+const json = (value: unknown) => JSON.stringify(value)
+const batch = (...items: unknown[]) => json({ api_key: testToken, batch: items })
+
+describe('capture edge, bad input', () => {
+  const refused: readonly (readonly [name: string, body: string, status: number, code: string])[] = [
+    ['malformed JSON', '{"api_key": ', 400, 'invalid_json'],
+    ['a bare word', 'hello', 400, 'invalid_json'],
+    ['a lone surrogate escape', json(event).replace('"u"', '"\\ud800"'), 400, 'invalid_json'],
+    [
+      'values nested without end',
+      `{"event":"e","properties":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+      400,
+      'invalid_shape',
+    ],
+    [
+      'properties nested too deep',
+      `{"api_key":"${testToken}","event":"e","distinct_id":"u","properties":{"a":${'['.repeat(500)}${']'.repeat(500)}}}`,
+      400,
+      'invalid_json',
+    ],
+    [
+      'a distinct id nested too deep',
+      `{"api_key":"${testToken}","event":"e","distinct_id":${'['.repeat(500)}${']'.repeat(500)}}`,
+      400,
+      'invalid_json',
+    ],
+    ['a string', '"text"', 400, 'invalid_shape'],
+    ['null, which reads as base64', 'null', 400, 'invalid_utf8'],
+    ['a number', '5', 400, 'invalid_shape'],
+    ['an empty object', '{}', 400, 'missing_event_name'],
+    ['an empty batch', batch(), 400, 'empty_batch'],
+    ['an empty batch with a bad key', json({ api_key: 'phx_1', batch: [] }), 400, 'empty_batch'],
+    ['an empty list', '[]', 400, 'empty_batch'],
+    ['a batch without any key', json({ batch: [item] }), 400, 'missing_event_name'],
+    ['a nameless item', batch(item, { distinct_id: 'u' }), 400, 'missing_event_name'],
+    ['a list of nameless items', json([{ distinct_id: 'u', token: testToken }]), 400, 'invalid_shape'],
+    ['an empty name', batch(item, { ...item, event: '' }), 400, 'missing_event_name'],
+    ['a missing distinct id', batch(item, { event: 'e' }), 400, 'missing_distinct_id'],
+    ['a numeric timestamp', json({ ...event, timestamp: 5 }), 400, 'invalid_shape'],
+    ['a fractional offset', json({ ...event, offset: 1.5 }), 400, 'invalid_shape'],
+    ['a list for $set', json({ ...event, $set: [] }), 400, 'invalid_shape'],
+    ['a bad uuid', json({ ...event, uuid: 'x' }), 400, 'invalid_shape'],
+    ['two keys on one event', json({ ...event, token: testToken }), 400, 'invalid_shape'],
+    ['two distinct ids on one event', json({ ...event, $distinct_id: 'v' }), 400, 'invalid_shape'],
+    [
+      'a cookieless mode that is no boolean',
+      json({ ...event, properties: { $cookieless_mode: 'x' } }),
+      400,
+      'invalid_cookieless_mode',
+    ],
+    ['no key', json(item), 401, 'missing_api_key'],
+    ['an unknown key', json({ ...event, api_key: 'phc_other' }), 401, 'unknown_api_key'],
+    ['a personal key', json({ ...event, api_key: 'phx_secret' }), 401, 'invalid_api_key'],
+    ['__proto__ as key', json({ ...event, api_key: '__proto__' }), 401, 'unknown_api_key'],
+    [
+      'an unknown key before a bad event',
+      json({ api_key: 'phc_other', batch: [{ event: 'e' }] }),
+      401,
+      'unknown_api_key',
+    ],
+    [
+      'an event that is too large',
+      json({ ...event, properties: { a: 'x'.repeat(1_000_000) } }),
+      413,
+      'payload_too_large',
+    ],
+  ]
+  for (const [name, body, status, code] of refused) {
+    it(`refuses ${name}`, async t => {
+      const server = await startCaptureServer(t)
+      await assertRefused(server, server.post('/batch/', body), status, code)
+    })
+  }
+
+  it('names the field that fits no shape', async t => {
+    const server = await startCaptureServer(t)
+    assert.equal((await answerOf(await server.post('/e/', json([{ ...event, uuid: 'x' }])))).attr, '0.uuid')
+    assert.equal((await answerOf(await server.post('/e/', json({ ...event, properties: [] })))).attr, 'properties')
+  })
+
+  it('answers 413 to what is too large on the wire, and to a bomb, before it unpacks', async t => {
+    const server = await startCaptureServer(t)
+    await assertRefused(server, server.post('/batch/', ' '.repeat(20 * 1024 * 1024 + 1)), 413, 'payload_too_large')
+    const many = gzipSync(`[${'0,'.repeat(8_000_000)}0]`)
+    await assertRefused(server, server.post('/batch/', many), 413, 'payload_too_large')
+    const spaces = Buffer.alloc(110 * 1024 * 1024, 0x20)
+    for (const bomb of [gzipSync(spaces), zstdCompressSync(spaces)]) {
+      await assertRefused(
+        server,
+        server.post('/batch/', bomb, { 'content-encoding': bomb[0] === 0x1f ? 'gzip' : 'zstd' }),
+        413,
+        'payload_too_large',
+      )
+    }
+  })
+
+  it('ignores unknown encodings, takes known ones, and any content type', async t => {
+    const server = await startCaptureServer(t)
+    const body = json(event)
+    const sent: [string | Uint8Array<ArrayBuffer>, Record<string, string>][] = [
+      [body, { 'content-encoding': 'lz4' }],
+      [body, { 'content-encoding': '__proto__' }],
+      [brotliCompressSync(body), { 'content-encoding': 'br' }],
+      [gzipSync(body), { 'content-type': 'text/plain' }],
+      [body, { 'content-type': 'nonsense' }],
+      [body, { 'content-type': ';;' }],
+      [body, { 'content-type': 'application/json; charset=utf-8' }],
+    ]
+    for (const [bytes, headers] of sent)
+      assert.equal((await answerOf(await server.post('/capture/', bytes, headers))).status, 200)
+    assert.equal((await answerOf(await server.post('/capture/?compression=snappy&v=3&ip=0', body))).status, 200)
+    assert.equal((await server.records()).events.length, sent.length + 1)
+  })
+
+  it('treats __proto__ and constructor as keys like any other, wherever they stand', async t => {
+    const server = await startCaptureServer(t)
+    const hostile =
+      '"__proto__":{"event":"x","distinct_id":"x","polluted":true},"constructor":{"prototype":{"polluted":true}}'
+    const properties = `{${hostile},"a":1}`
+    const bodies = [
+      `{${hostile},"api_key":"${testToken}","event":"e","distinct_id":"u","properties":${properties},"$set":{${hostile}}}`,
+      `{"api_key":"${testToken}","batch":[{${hostile},"event":"e","distinct_id":"u","properties":${properties}}],${hostile}}`,
+      `[{"token":"${testToken}",${hostile},"event":"e","distinct_id":"u","properties":${properties}}]`,
+    ]
+    for (const body of bodies) assert.equal((await answerOf(await server.post('/e/', body))).status, 200)
+    const form = new URLSearchParams({ __proto__: 'x', constructor: 'y', data: bodies[0]! }).toString()
+    const formType = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal(
+      (await answerOf(await server.post('/e/?__proto__=1&constructor=2', form.replace(/^/, '_=1&'), formType))).status,
+      200,
+    )
+    const { events } = await server.records()
+    assert.deepEqual(
+      events.map(({ propertiesJson, name }) => [propertiesJson, name]),
+      Array(4).fill([properties, 'e']),
+    )
+    assert.equal(events[0]!.setJson, `{${hostile}}`)
+    assert.equal(({} as { polluted?: boolean }).polluted, undefined)
+    const onlyInherited = `{"api_key":"${testToken}","__proto__":{"event":"x","distinct_id":"x"}}`
+    assert.equal((await answerOf(await server.post('/e/', onlyInherited))).code, 'missing_event_name')
+  })
+
+  it('keeps what it refused where the project finds it, within its bounds', async t => {
+    const server = await startCaptureServer(t)
+    const body = batch(item, { event: 'e', note: 'x'.repeat(100_000) })
+    for (let count = 0; count < 120; count++) assert.equal((await server.post('/batch/', body)).status, 400)
+    await server.post('/batch/', json({ ...event, uuid: 'x', api_key: 'phc_other' }))
+    const { rejects, events } = await server.records()
+    assert.deepEqual(events, [])
+    assert.equal(rejects.length, 100)
+    assert.deepEqual([rejects[0]!.reason, rejects[0]!.field], ['missing_distinct_id', 'batch.1'])
+    assert.equal(rejects[0]!.body, body.slice(0, 64 * 1024))
+    const refusedCount = (await server.metrics.eventsRefused.get()).values.find(
+      value => value.labels.reason === 'missing_distinct_id',
+    )
+    assert.equal(refusedCount?.value, 120)
+    server.clock.advance(1_000)
+    await server.post('/batch/', json({ ...event, uuid: 'x' }))
+    const last = await eventually(async () => (await server.records()).rejects[100])
+    assert.deepEqual([last.reason, last.field], ['invalid_shape', 'uuid'])
+  })
+
+  it('leaves out events of an import whose time cannot be read, keeps them as rejects, and answers 200', async t => {
+    const server = await startCaptureServer(t)
+    const bad = { ...item, timestamp: 'long ago', uuid: '0197c5a0-0000-7000-8000-000000000009' }
+    const good = { ...item, timestamp: '2020-01-01T00:00:00Z' }
+    const body = json({ api_key: testToken, historical_migration: true, batch: [bad, good] })
+    assert.equal((await answerOf(await server.post('/batch/', body))).status, 200)
+    const { events, rejects } = await server.records()
+    assert.deepEqual(
+      events.map(({ lane, timestampMs }) => [lane, timestampMs]),
+      [['historical', Date.parse(good.timestamp)]],
+    )
+    assert.deepEqual(
+      rejects.map(({ reason, uuid, body: kept }) => [reason, uuid, kept]),
+      [['timestamp_invalid', bad.uuid, json(bad)]],
+    )
+  })
+
+  it('asks to send again when the log does not take events, and never says 200', async t => {
+    for (const code of ['full', 'unavailable', 'timeout'] as const) {
+      const server = await startCaptureServer(t, {
+        wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', code)) }),
+      })
+      const response = await server.post('/capture/', json(event))
+      const retryAfter = response.headers.get('retry-after') ?? ''
+      assert.ok(/^\d+$/.test(retryAfter) && Number(retryAfter) >= 1 && Number(retryAfter) <= 30, retryAfter)
+      await assertRefused(server, Promise.resolve(response), 503, 'transient_error')
+    }
+  })
+
+  it('answers only after the log has the events', async t => {
+    let release = () => {}
+    const server = await startCaptureServer(t, {
+      wrapLog: log => ({
+        ...log,
+        append: (lane, records) =>
+          new Promise<void>(resolve => (release = resolve)).then(() => log.append(lane, records)),
+      }),
+    })
+    let answered = false
+    const sent = server.post('/capture/', json(event)).then(response => {
+      answered = true
+      return response
+    })
+    const waiting = release
+    await eventually(() => release !== waiting)
+    assert.equal(answered, false)
+    release()
+    assert.equal((await sent).status, 200)
+    assert.equal((await server.records()).events.length, 1)
+  })
+
+  it('keeps the literals, the order and the repeats of properties', async t => {
+    const server = await startCaptureServer(t)
+    const properties = '{ "z":1.0, "big":12345678901234567890,"e":1e2, "é":"\\u00e9\\ud83d\\ude00", "z":2 }'
+    await server.post(
+      '/e/',
+      `{"api_key":"${testToken}","event":"e","distinct_id":12345678901234567890,"properties":${properties},"$set":{"n":1.50}}`,
+    )
+    const [stored] = (await server.records()).events
+    assert.equal(stored!.propertiesJson, properties)
+    assert.equal(stored!.setJson, '{"n":1.50}')
+    assert.equal(stored!.distinctId, '12345678901234567890')
+  })
+
+  it('answers a closing page with 204 and nothing else', async t => {
+    const server = await startCaptureServer(t)
+    const response = await server.post('/e/?beacon=1', json(event))
+    assert.deepEqual([response.status, await response.text()], [204, ''])
+    assert.equal((await server.post('/e/?beacon=1', json(item))).status, 401)
+  })
+
+  it('never answers 500, whatever is sent', async t => {
+    const server = await startCaptureServer(t)
+    const field = fc.constantFrom(
+      'api_key',
+      'token',
+      'event',
+      'distinct_id',
+      'uuid',
+      'properties',
+      'timestamp',
+      'offset',
+      '$set',
+      'batch',
+      'sent_at',
+      'historical_migration',
+      '__proto__',
+    )
+    const value = fc.oneof(
+      fc.jsonValue({ maxDepth: 3 }),
+      fc.constantFrom(testToken, '', null, '2025-07-01T10:00:00Z', '0197c5a0-0000-7000-8000-000000000001'),
+      fc.constant([{ event: 'e', distinct_id: 'u' }]),
+    )
+    const body = fc.oneof(
+      fc.dictionary(field, value).map(json),
+      fc.array(fc.dictionary(field, value), { maxLength: 3 }).map(json),
+      fc.string(),
+      fc.uint8Array().map(bytes => gzipSync(bytes) as Uint8Array<ArrayBuffer>),
+    )
+    const path = fc.constantFrom(
+      '/e/',
+      '/batch',
+      '/engage/',
+      '/track/',
+      '/i/v0/e',
+      '/capture/?compression=gzip',
+      '/e/?_=1&sent_at=2',
+      '/e/?beacon=1',
+    )
+    const type = fc.constantFrom('application/json', 'text/plain', 'application/x-www-form-urlencoded', 'x')
+    await fc.assert(
+      fc.asyncProperty(path, body, type, async (to, sent, contentType) => {
+        const response = await server.post(to, sent, { 'content-type': contentType })
+        const text = await response.text()
+        assert.ok([200, 204, 400, 401].includes(response.status), `${response.status} ${text}`)
+      }),
+      { numRuns: 400 },
+    )
+  })
+})

@@ -1,0 +1,9 @@
+// The real decode thread, except that a body naming the event "crash" ends it.
+
+import { parentPort } from 'node:worker_threads'
+import type { DecodeJob } from '#wire/decode-thread.ts'
+
+parentPort!.on('message', ({ input }: DecodeJob) => {
+  if (Buffer.from(input.body.slice(0, 200)).toString().includes('"crash"')) process.exit(1)
+})
+await import('#wire/decode-thread.ts')
