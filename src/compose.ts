@@ -100,7 +100,7 @@ export function bootstrap(config: Config, clock: Clock, management: ManagementSt
 
 /** Arguments of the child that runs the embedded engine; new port and passwords with each call. */
 export async function prepareEngineChild(config: Config): Promise<readonly string[]> {
-  return (await prepareEngine(config.dataFolder)).args
+  return (await prepareEngine(config.dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })).args
 }
 
 export async function composeFront(options: FrontOptions): Promise<Front> {

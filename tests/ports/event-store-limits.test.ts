@@ -10,7 +10,6 @@ import type { EventStore } from '#ports/event-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { defaultEngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
@@ -26,7 +25,7 @@ describe('the embedded engine and its client', () => {
   let store: EventStore
   let clients: ReturnType<typeof createClickHouseClients>
   before(async () => {
-    engine = await startEngine({ ...defaultEngineLimits, queryTimeoutSeconds })
+    engine = await startEngine({ queryTimeoutSeconds })
     const options = { endpoint: engine.endpoint, queryTimeoutSeconds }
     store = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
     clients = createClickHouseClients(options)
@@ -143,6 +142,28 @@ describe('the embedded engine and its client', () => {
     assert.match(refused[0]!.message, /no_poison/)
     const page = await store.listEvents({ projectId: 5, descending: true, limit: 1000 })
     assert.equal(page.events.length, 97)
+  })
+
+  it('finds a page that lies many days and rows away, in both directions', async () => {
+    const rowsPerDay = 90_000
+    await clients.write(async (client, database) => {
+      await client.command({
+        query: `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, properties)
+          SELECT 6, generateUUIDv4(), 'e', toString(number), toDateTime64('2026-10-01 00:00:00', 6, 'UTC')
+            + toIntervalDay(intDiv(number, ${rowsPerDay})), toDateTime64('2026-11-01 00:00:00', 3, 'UTC'),
+            if(number % ${2 * rowsPerDay} = 5, '{"rare":1}', '{}')
+          FROM numbers(${8 * rowsPerDay})`,
+      })
+    })
+    const rare = { projectId: 6, limit: 3, properties: [{ key: 'rare', value: 1 }] }
+    const all = [0, 2, 4, 6].map(day => String(day * rowsPerDay + 5))
+    for (const descending of [true, false]) {
+      const first = await store.listEvents({ ...rare, descending })
+      const second = await store.listEvents({ ...rare, descending, after: first.next! })
+      const found = [...first.events, ...second.events].map(event => event.distinctId)
+      assert.deepEqual(found, descending ? all.toReversed() : all)
+      assert.equal(second.next, null)
+    }
   })
 
   it('ends a cancelled query on the server', async () => {

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { defaultEngineLimits, type EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
+import type { EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { type EngineEndpoint, readEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
 
@@ -24,7 +24,7 @@ export interface TestEngine {
 }
 
 /** Resolves when the engine is ready; `stop` it in an `after` hook. */
-export async function startEngine(limits: EngineLimits = defaultEngineLimits): Promise<TestEngine> {
+export async function startEngine(limits: Partial<EngineLimits> = {}): Promise<TestEngine> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-engine-'))
   let child = await spawnEngine(dataFolder, limits)
   const kill = async () => {
@@ -57,7 +57,7 @@ export async function startEngineForTests(t: { after: (done: () => Promise<void>
   return engine
 }
 
-async function spawnEngine(dataFolder: string, limits: EngineLimits): Promise<ChildProcess> {
+async function spawnEngine(dataFolder: string, limits: Partial<EngineLimits>): Promise<ChildProcess> {
   const { args } = await prepareEngine(dataFolder, limits)
   const script = fileURLToPath(new URL('./engine-child.ts', import.meta.url))
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, args[2]!, args[4]!], {

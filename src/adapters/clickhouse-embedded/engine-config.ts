@@ -81,6 +81,8 @@ export function serverConfig(options: {
       fsync_after_insert: 1,
       fsync_part_directory: 1,
       min_rows_to_fsync_after_merge: 1,
+      // Small parts are merged often: one file for all columns makes that a quarter cheaper than one file for each.
+      min_bytes_for_wide_part: 64 * 1024 * 1024,
       // ClickHouse refuses to start when these exceed the small pool above.
       number_of_free_entries_in_pool_to_execute_mutation: 1,
       number_of_free_entries_in_pool_to_lower_max_size_of_merge: 1,

@@ -17,12 +17,11 @@ export interface PreparedEngine {
 /**
  * Prepares one start of the engine: call it before each, restarts included, because the old port may be taken and the
  * old passwords are forgotten. Folder 0700, files 0600.
+ * @param given.queryTimeoutSeconds has to be that of the clients: the reader may only repeat the limits it has.
  * @throws the error of the file system when the folder cannot be written.
  */
-export async function prepareEngine(
-  dataFolder: string,
-  limits: EngineLimits = defaultEngineLimits,
-): Promise<PreparedEngine> {
+export async function prepareEngine(dataFolder: string, given: Partial<EngineLimits> = {}): Promise<PreparedEngine> {
+  const limits = { ...defaultEngineLimits, ...given }
   const folder = resolve(engineFolder(dataFolder))
   const storeFolder = join(folder, 'store')
   mkdirSync(storeFolder, { recursive: true, mode: 0o700 })

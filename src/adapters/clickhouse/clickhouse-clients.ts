@@ -120,7 +120,7 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
  * What a read needs to be right, whatever the server's defaults: one event in two partitions counts once (`FINAL`
  * merges across partitions, filters and partition pruning come after it), and a cancelled request ends its query,
  * which takes both of the last two. The embedded engine's read-only user has the same values in its profile.
- * Source: docs/decisions; measured: with do_not_merge_across_partitions_select_final=1 an event counts twice.
+ * Source: ours, docs/decisions/0006-dedupe-by-reading-final.md.
  */
 function readSettings(queryTimeoutSeconds: number) {
   return {
