@@ -1,0 +1,207 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseCaptureQuery } from './capture-query.ts'
+import { type CaptureContext, type CaptureParse, parseCaptureRequest } from './capture-request.ts'
+
+function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: string | null = null): CaptureParse {
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const context = {
+    engage: false,
+    querySentAtMs: null,
+    fallbackToken: null,
+    itemCountMax: 1e6,
+    valueCountMax: 1e6,
+    ...over,
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is asked.
+  const ascii = /^[\x00-\x7f]*$/.test(text)
+  return parseCaptureRequest({ text, bytes: Buffer.from(text), ascii, formToken }, context)
+}
+
+function requestOf(value: unknown, over: Partial<CaptureContext> = {}, formToken: string | null = null) {
+  const parsed = parse(value, over, formToken)
+  assert.ok(parsed.ok && typeof parsed.value === 'object', JSON.stringify(parsed))
+  return parsed.value
+}
+
+function codeOf(value: unknown, over: Partial<CaptureContext> = {}): string {
+  const parsed = parse(value, over)
+  return parsed.ok ? String(parsed.value) : parsed.error.error.code
+}
+
+const named = { event: 'e', distinct_id: 'u' }
+
+describe('parseCaptureRequest, shapes', () => {
+  it('reads a list, a batch and a single event alike', () => {
+    for (const value of [[{ ...named, token: 'k' }], { token: 'k', batch: [named] }, { ...named, api_key: 'k' }]) {
+      const { token, events, historicalMigration } = requestOf(value)
+      assert.deepEqual([token, events.map(({ name }) => name), historicalMigration], ['k', ['e'], false])
+    }
+  })
+  it('takes a batch under the name data, unless the object is an event itself', () => {
+    assert.equal(requestOf({ api_key: 'k', data: [named, named] }).events.length, 2)
+    assert.equal(requestOf({ ...named, api_key: 'k', data: [named, named] }).events.length, 1)
+  })
+  it('lets nameless events through on engage alone, as $identify', () => {
+    const profile = { $token: 'k', $distinct_id: 'u', $set: { plan: 'pro' } }
+    assert.equal(codeOf(profile), 'missing_event_name')
+    const [event] = requestOf(profile, { engage: true }).events
+    assert.deepEqual([event!.name, event!.distinctId, event!.setJson], ['$identify', 'u', '{"plan":"pro"}'])
+    assert.equal(requestOf({ ...named, token: 'k' }, { engage: true }).events[0]!.name, 'e')
+    assert.equal(codeOf([profile], { engage: true }), 'invalid_shape')
+  })
+  it('takes a broken envelope for a nameless event', () => {
+    const envelopes = [
+      { batch: [named] },
+      { token: 'k', batch: [{}] },
+      { token: 'k', batch: [named], historical_migration: 'true' },
+      { token: 'k', batch: [named], sent_at: 5 },
+      { $token: 'k', batch: [{ ...named }] },
+    ]
+    for (const envelope of envelopes) assert.equal(codeOf(envelope), 'missing_event_name', JSON.stringify(envelope))
+  })
+  it('drops performance events before it asks for a key', () => {
+    assert.equal(codeOf([{ event: '$performance_event' }]), 'no_event_left')
+    const { events, sourceJson } = requestOf({
+      token: 'k',
+      batch: [{ event: '$performance_event' }, { ...named, uuid: '' }],
+    })
+    assert.equal(events.length, 1)
+    assert.equal(sourceJson(0), '{"event":"e","distinct_id":"u","uuid":""}')
+  })
+  it('hands on what has too many items, and refuses what has too many values', () => {
+    assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_many_items')
+    assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 6 }), 'payload_too_large')
+    assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 7 }), 'invalid_shape')
+  })
+})
+
+describe('parseCaptureRequest, keys', () => {
+  it('takes the envelope before items, items before what stands outside', () => {
+    assert.equal(requestOf({ api_key: 'k', batch: [{ ...named, token: 'other' }] }).token, 'k')
+    assert.equal(requestOf({ batch: [{ ...named, api_key: 'own' }] }, { fallbackToken: 'out' }).token, 'own')
+    assert.equal(requestOf({ ...named, properties: { token: 'inside' } }).token, 'inside')
+    assert.equal(requestOf({ batch: [named] }, { fallbackToken: 'out' }).token, 'out')
+    assert.equal(requestOf(named, { fallbackToken: 'out' }, 'form').token, 'form')
+  })
+  it('wants one key for a list, wherever its events hold it', () => {
+    assert.equal(requestOf([named, { ...named, properties: { token: 'k' } }, { ...named, $token: 'k' }]).token, 'k')
+    assert.equal(
+      codeOf([
+        { ...named, token: 'a' },
+        { ...named, token: 'b' },
+      ]),
+      'inconsistent_api_keys',
+    )
+    assert.equal(codeOf([named]), 'missing_api_key')
+  })
+  it('trims a key and names what is wrong with it', () => {
+    assert.equal(requestOf({ ...named, token: ' k\n' }).token, 'k')
+    const faults = {
+      ' ': 'empty',
+      [`${'x'.repeat(65)}`]: 'too_long',
+      é: 'not_ascii',
+      phx_1: 'personal_api_key',
+      'a\0b': 'null_byte',
+    }
+    for (const [token, fault] of Object.entries(faults)) {
+      const parsed = parse({ ...named, token })
+      assert.equal(parsed.ok || parsed.error.error.detail, `API key is not valid: ${fault}`)
+    }
+  })
+  it('says which key a refused request names', () => {
+    for (const value of [
+      { token: 'k', batch: [] },
+      { ...named, api_key: 'k', uuid: 'x' },
+      [{ ...named, token: 'k', offset: 'x' }],
+    ]) {
+      const parsed = parse(value)
+      assert.equal(parsed.ok || parsed.error.token, 'k')
+    }
+  })
+})
+
+describe('parseCaptureRequest, fields', () => {
+  const eventOf = (fields: object) => requestOf({ event: 'e', token: 'k', ...fields }).events[0]!
+  it('takes the distinct id from the top level, then from properties, and no empty one for none', () => {
+    const properties = { distinct_id: 'inside' }
+    assert.equal(eventOf({ distinct_id: 'top', properties }).distinctId, 'top')
+    assert.equal(eventOf({ distinct_id: null, properties }).distinctId, 'inside')
+    assert.equal(eventOf({ properties }).distinctId, 'inside')
+    assert.equal(eventOf({ distinct_id: '', properties }).distinctId, '')
+    assert.equal(eventOf({ properties: { distinct_id: null } }).distinctId, null)
+    assert.equal(eventOf({ $distinct_id: 23.5 }).distinctId, '23.5')
+    assert.equal(eventOf({ distinct_id: { b: [true], a: null } }).distinctId, '{"a":null,"b":[true]}')
+  })
+  it('keeps the digits of numeric ids', () => {
+    const read = (text: string) => requestOf(text).events[0]!.distinctId
+    assert.equal(read('{"event":"é","token":"k","distinct_id":12345678901234567890}'), '12345678901234567890')
+    assert.equal(
+      read('{"event":"e","token":"k","properties":{"distinct_id":12345678901234567891}}'),
+      '12345678901234567891',
+    )
+  })
+  it('reads uuids, old message ids that are uuids, and neither', () => {
+    const uuid = '0197c5a0-0000-7000-8000-00000000abcd'
+    assert.equal(eventOf({ uuid: uuid.toUpperCase() }).uuid, uuid)
+    assert.equal(eventOf({ uuid: '', messageId: uuid }).uuid, uuid)
+    assert.equal(eventOf({ uuid: null, messageId: 'msg-1' }).uuid, null)
+  })
+  it('keeps only what an event has: unknown fields go, an unset beside properties too', () => {
+    const event = eventOf({
+      $unset: ['a'],
+      type: 'capture',
+      ip: '8.8.8.8',
+      $set: null,
+      $set_once: { a: 1 },
+      timestamp: null,
+      offset: null,
+    })
+    assert.deepEqual(
+      [event.propertiesJson, event.setJson, event.setOnceJson, event.timestamp, event.offsetMs],
+      ['{}', null, '{"a":1}', null, null],
+    )
+  })
+  it('takes the send time of the envelope when it names a zone, else of the query', () => {
+    const sentAt = (envelope: object) =>
+      requestOf({ token: 'k', batch: [named], ...envelope }, { querySentAtMs: 7 }).sentAtMs
+    assert.equal(sentAt({ sent_at: '2025-07-01T11:00:05Z' }), Date.parse('2025-07-01T11:00:05Z'))
+    assert.equal(sentAt({ sentAt: '2025-07-01T11:00:05+00:00' }), Date.parse('2025-07-01T11:00:05Z'))
+    assert.equal(sentAt({ sent_at: '2025-07-01T11:00:05' }), 7)
+    assert.equal(requestOf({ ...named, token: 'k', sent_at: '2025-07-01T11:00:05Z' }).sentAtMs, null)
+  })
+  it('takes the historical flag from an envelope alone, as a boolean', () => {
+    const flagged = { historical_migration: true }
+    assert.equal(requestOf({ token: 'k', batch: [named], ...flagged }).historicalMigration, true)
+    assert.equal(requestOf({ token: 'k', batch: [{ ...named, ...flagged }] }).historicalMigration, false)
+    assert.equal(requestOf({ ...named, token: 'k', ...flagged }).historicalMigration, false)
+  })
+})
+
+describe('parseCaptureQuery', () => {
+  it('reads what it knows and ignores the rest', () => {
+    assert.deepEqual(parseCaptureQuery({ compression: 'gzip', beacon: '1', _: '1751367610000', v: '3', token: 'k' }), {
+      ok: true,
+      value: { compression: 'gzip', data: '', beacon: true, sentAtMs: 1751367610000, token: 'k' },
+    })
+    assert.equal(parseCaptureQuery(undefined).ok, true)
+  })
+  it('ignores send times before 2021, so seconds too, and empty ones', () => {
+    for (const _ of ['1751367610', '-5', '']) {
+      const query = parseCaptureQuery({ _ })
+      assert.equal(query.ok && query.value.sentAtMs, null)
+    }
+  })
+  it('refuses what is no integer, and two send times', () => {
+    for (const query of [
+      { beacon: 'true' },
+      { _: '1.5' },
+      { sent_at: '2025-07-01' },
+      { _: '1', sent_at: '1' },
+      { beacon: ['1', '1'] },
+    ]) {
+      const parsed = parseCaptureQuery(query)
+      assert.equal(parsed.ok || parsed.error.code, 'invalid_query')
+    }
+  })
+})
