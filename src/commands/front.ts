@@ -9,7 +9,7 @@ import { createLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { refuse } from './refuse.ts'
 
-const reportEveryMs = 1_000
+const reportEveryMs = 5_000
 const metricsWaitMs = 1_000
 
 export async function front(): Promise<void> {

@@ -10,7 +10,7 @@ import { createMetrics } from '../telemetry/metrics.ts'
 import { refuse } from './refuse.ts'
 import { isTestClockAllowed, movableClock } from './test-clock.ts'
 
-const reportEveryMs = 1_000
+const reportEveryMs = 5_000
 
 export async function work(options: { testClock?: string } = {}): Promise<void> {
   process.title = 'pennon work'

@@ -9,11 +9,14 @@ export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Pro
   return AggregatorRegistry.aggregate(snapshots as object[][]).metrics()
 }
 
+/** The monitor wakes the process this often: finer would cost an idle instance more than all the rest of it. */
+const loopPrecisionMs = 50
+
 export function createMetrics(options: { defaultMetrics: boolean } = { defaultMetrics: false }) {
   const registry = new Registry()
   const registers = [registry]
   const collectors: (() => void)[] = []
-  if (options.defaultMetrics) collectDefaultMetrics({ register: registry })
+  if (options.defaultMetrics) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopPrecisionMs })
   return {
     registry,
     /** Runs before the numbers are read: for gauges that are looked up, not counted. */
