@@ -4,6 +4,12 @@ import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
 
+interface Answer {
+  featureFlags?: Record<string, unknown>
+  featureFlagPayloads?: Record<string, unknown>
+  results?: unknown
+}
+
 // Every command of the README that talks to an instance, run as it stands, in order.
 
 it('the README’s commands work as printed, in order', async t => {
@@ -20,9 +26,9 @@ it('the README’s commands work as printed, in order', async t => {
     assert.ok(!('code' in answer), `${command}\n→ ${output}`)
     outputs.set(/\$PENNON([^"\s]*)/.exec(command)![1]!, output)
   }
-  const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Record<string, never>
-  assert.equal(outputOf('/decide?v=3').featureFlags['new-checkout'], true)
-  assert.equal(outputOf('/decide?v=3').featureFlagPayloads['new-checkout'], '{"button": "green"}')
+  const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Answer
+  assert.equal(outputOf('/decide?v=3').featureFlags?.['new-checkout'], true)
+  assert.equal(outputOf('/decide?v=3').featureFlagPayloads?.['new-checkout'], '{"button": "green"}')
   assert.equal(outputs.get('/capture/'), '{"status":"Ok"}')
   assert.equal(outputs.get('/batch/'), '{"status":"Ok"}')
   const events = outputOf('/api/projects/@current/events/?distinct_id=ada').results as {

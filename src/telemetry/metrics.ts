@@ -16,7 +16,8 @@ export function createMetrics(options: { defaultMetrics: boolean } = { defaultMe
   const registry = new Registry()
   const registers = [registry]
   const collectors: (() => void)[] = []
-  if (options.defaultMetrics) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopPrecisionMs })
+  if (options.defaultMetrics)
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopPrecisionMs })
   return {
     registry,
     /** Runs before the numbers are read: for gauges that are looked up, not counted. */
