@@ -50,6 +50,8 @@ export interface ServiceOptions extends FrontOverrides {
   readonly environment: NodeJS.ProcessEnv
   /** Replaces the system clock in the front and, by a hidden option, in the worker. */
   readonly clock?: Clock
+  /** False: no worker is started, the log is processed elsewhere or not at all. */
+  readonly runsWorker?: boolean
 }
 
 /** @returns one line for a person when the start has to be refused: folder in use or not writable, port in use. */
@@ -116,7 +118,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       addresses = await front.listen()
     }
     await events?.start()
-    await worker.start()
+    if (options.runsWorker !== false) await worker.start()
     return ok({
       ...addresses,
       bootstrapped,

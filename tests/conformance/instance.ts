@@ -5,6 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { enableCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -27,6 +28,8 @@ export interface Needs {
   readonly nowMs: number
   /** Environment variables of the service. */
   readonly settings?: Readonly<Record<string, string>>
+  /** Whether events are captured and read back; evaluations of definitions alone start faster without a worker. */
+  readonly worker: boolean
   /** Stands in the place of the log between a 200 and the worker. */
   readonly eventLog?: EventLogWriter
 }
@@ -64,6 +67,9 @@ export interface Instances {
 
 export function createInstances(): Instances {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-vectors-'))
+  // Every instance loads the same modules in several threads and a child.
+  if (!process.env.NOCC) process.env.NODE_COMPILE_CACHE = join(folder, 'compile-cache')
+  if (!process.env.NOCC) enableCompileCache(process.env.NODE_COMPILE_CACHE)
   const stopping = new Set<Promise<void>>()
   let engine: Promise<Engine> | undefined
   let startedCount = 0
@@ -103,7 +109,7 @@ async function start(needs: Needs, dataFolder: string, clickhouseUrl: string) {
     PENNON_DATA: dataFolder,
     PENNON_PROJECT_KEY: needs.projectKey,
     PENNON_PERSONAL_KEY: personalKey,
-    PENNON_LOG_LEVEL: process.env.VECTORS_LOG_LEVEL ?? 'error',
+    PENNON_LOG_LEVEL: process.env.VECTORS_LOG_LEVEL ?? 'silent',
     CLICKHOUSE_URL: clickhouseUrl,
     ...needs.settings,
   }
@@ -113,15 +119,16 @@ async function start(needs: Needs, dataFolder: string, clickhouseUrl: string) {
     config: config.value,
     environment,
     clock: fixedClock(needs.nowMs),
+    runsWorker: needs.worker,
     logger: createLogger({ level: config.value.logLevel, process: 'vectors' }),
     ...(needs.eventLog === undefined ? {} : { eventLog: needs.eventLog }),
   })
   if (!started.ok) throw new CannotRun(started.error)
   const agent = new Agent({ keepAlive: true })
-  return { service: started.value, instance: instanceOf(started.value, needs.projectKey, agent), agent }
+  return { service: started.value, instance: instanceOf(started.value, needs, agent), agent }
 }
 
-function instanceOf(service: Service, projectKey: string, agent: Agent): Instance {
+function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agent): Instance {
   const send = (exchange: Exchange) => exchangeOver(agent, service.url, exchange)
   const call: Instance['call'] = async (method, path, body) => {
     const answer = await send({
@@ -143,6 +150,7 @@ function instanceOf(service: Service, projectKey: string, agent: Agent): Instanc
     call,
     api,
     caughtUp: async () => {
+      if (!worker) throw new Error('this instance was started without a worker')
       await eventually(
         async () => {
           if (service.processingState() !== 'ok') return false

@@ -153,7 +153,7 @@ export function groupEvents(typesByIndex: Readonly<Record<string, string>>, grou
   const identify = (type: string, key: string, properties: unknown): SetUpEvent => ({
     event: '$groupidentify',
     distinct_id: 'set-up',
-    properties: { $process_person_profile: false, $group_type: type, $group_key: key, $group_set: properties },
+    properties: { $group_type: type, $group_key: key, $group_set: properties },
   })
   return [
     ...types.map(type => identify(type, 'set-up', {})),

@@ -118,7 +118,9 @@ async function everythingOf(store: StateHarness, projectId: number): Promise<unk
     groups: groupNames.map(typeName => ({ projectId, typeName, key: 'acme' })),
     projectIds: [projectId],
   })
-  const lists: [string, readonly unknown[]][] = Object.entries(loaded)
+  // Only a store that keeps text has it; the persons themselves are compared.
+  const { personPropertiesJson: _, ...rows } = loaded
+  const lists: [string, readonly unknown[]][] = Object.entries(rows)
   const sorted = lists.map(([name, rows]) => [name, rows.map(row => JSON.stringify(row)).toSorted()])
   return [sorted, persons.map(({ uuid }) => store.overridesOf(projectId, uuid))]
 }

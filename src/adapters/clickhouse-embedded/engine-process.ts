@@ -4,6 +4,7 @@
 // holds the folder. Files and passwords are made by start-engine.ts.
 
 import { dlopen } from 'node:ffi'
+import { writeSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -34,7 +35,9 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
     if (isShutdown(message)) endNow(0)
   })
   const failed = (why: string) => {
-    process.stderr.write(`pennon events: the engine ended: ${why.split('\n', 1)[0]}\n`, () => endNow(1))
+    // At once: the engine's own clean-up goes on in its thread, and may crash before a callback would come.
+    writeSync(2, `pennon events: the engine ended: ${why.split('\n', 1)[0]}\n`)
+    endNow(1)
   }
   const thread = new Worker(new URL('./engine-thread.ts', import.meta.url), {
     workerData: { libraryPath: engineLibraryPath(), args: engineArgs(options.folder) } satisfies EngineThreadData,

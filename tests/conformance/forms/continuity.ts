@@ -41,37 +41,40 @@ async function runVector(instances: Instances, vector: ContinuityVector, project
     ...['flags', 'persons', 'stored_overrides', 'request', 'query', 'headers', 'expect'],
   ])
   assertKnownFields(vector.expect, 'expect', ['rows_written', 'values'])
-  return instances.with({ projectKey, nowMs: Date.parse(anyTime) }, async instance => {
-    await createFlags(instance, vector.flags)
-    const persons = vector.persons.map(person => {
-      assertKnownFields(person, 'a person', ['person_id', 'distinct_ids'])
-      const rows = vector.stored_overrides.filter(({ person_id }) => person_id === person.person_id)
-      return {
-        distinctIds: person.distinct_ids,
-        overrides: new Map(rows.map(({ flag_key, hash_key }) => [flag_key, hash_key])),
-      }
-    })
-    await createPersons(instance, persons, vector.flags)
+  return instances.with(
+    { projectKey, nowMs: Date.parse(anyTime), worker: vector.persons.length > 0 },
+    async instance => {
+      await createFlags(instance, vector.flags)
+      const persons = vector.persons.map(person => {
+        assertKnownFields(person, 'a person', ['person_id', 'distinct_ids'])
+        const rows = vector.stored_overrides.filter(({ person_id }) => person_id === person.person_id)
+        return {
+          distinctIds: person.distinct_ids,
+          overrides: new Map(rows.map(({ flag_key, hash_key }) => [flag_key, hash_key])),
+        }
+      })
+      await createPersons(instance, persons, vector.flags)
 
-    const before = await overrideRows(instance, vector)
-    const wronglySetUp = differencesOfRows(vector.stored_overrides, before, 'stored_overrides')
-    if (wronglySetUp.length > 0) return wronglySetUp
-    const query = Object.entries(vector.query ?? {}).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
-    const answer = await instance.send({
-      method: 'POST',
-      path: `/flags?v=1${query.join('')}`,
-      headers: { 'content-type': 'application/json', ...vector.headers },
-      body: JSON.stringify({ token: instance.projectKey, ...vector.request }),
-    })
-    const body = jsonOf(answer.text)
-    const values = isObject(body) ? body.featureFlags : answer.text
-    const after = await overrideRows(instance, vector)
-    return [
-      ...exactDifferences(200, answer.status, 'status'),
-      ...exactDifferences(vector.expect.values, values, 'values'),
-      ...differencesOfRows([...before, ...vector.expect.rows_written], after, 'rows'),
-    ]
-  })
+      const before = await overrideRows(instance, vector)
+      const wronglySetUp = differencesOfRows(vector.stored_overrides, before, 'stored_overrides')
+      if (wronglySetUp.length > 0) return wronglySetUp
+      const query = Object.entries(vector.query ?? {}).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
+      const answer = await instance.send({
+        method: 'POST',
+        path: `/flags?v=1${query.join('')}`,
+        headers: { 'content-type': 'application/json', ...vector.headers },
+        body: JSON.stringify({ token: instance.projectKey, ...vector.request }),
+      })
+      const body = jsonOf(answer.text)
+      const values = isObject(body) ? body.featureFlags : answer.text
+      const after = await overrideRows(instance, vector)
+      return [
+        ...exactDifferences(200, answer.status, 'status'),
+        ...exactDifferences(vector.expect.values, values, 'values'),
+        ...differencesOfRows([...before, ...vector.expect.rows_written], after, 'rows'),
+      ]
+    },
+  )
 }
 
 /** Every row of the vector's persons, with the vector's labels. */

@@ -43,7 +43,8 @@ async function runVector(instances: Instances, vector: DecodingVector, projectKe
   assertKnownFields(vector.expect, 'expect', ['status', 'decoded', 'body'])
   const { decoded = {} } = vector.expect
   const token = decoded.token ?? projectKey
-  return instances.with({ projectKey: String(token), nowMs: Date.parse(anyTime) }, async instance => {
+  const needs = { projectKey: String(token), nowMs: Date.parse(anyTime), worker: decoded.groups !== undefined }
+  return instances.with(needs, async instance => {
     const probes = await setUpProbes(instance, decoded)
     const answer = await instance.send({
       method: vector.method,

@@ -48,7 +48,8 @@ export function flagCases(vectors: readonly FlagVector[], projectKey: string): V
 async function runVector(instances: Instances, vector: FlagVector, projectKey: string): Promise<string[]> {
   assertKnownVectorFields(vector, ['flags', 'request', 'headers', 'query', 'now', 'project', 'stored', 'expect'])
   assertKnownFields(vector.expect, 'expect', ['flags', 'absent', 'errorsWhileComputingFlags'])
-  return instances.with({ projectKey, nowMs: Date.parse(vector.now ?? anyTime) }, async instance => {
+  const worker = vector.stored !== undefined || vector.project?.group_type_mapping !== undefined
+  return instances.with({ projectKey, nowMs: Date.parse(vector.now ?? anyTime), worker }, async instance => {
     await setUp(instance, vector)
     const ask = (path: string) => evaluate(instance, vector, path)
     return [

@@ -123,6 +123,7 @@ function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Ne
   return {
     projectKey: meta.project.token,
     nowMs: Date.parse(now ?? meta.now_default),
+    worker: true,
     settings,
     ...(eventLog === undefined ? {} : { eventLog }),
   }

@@ -62,7 +62,11 @@ async function runVector(
   const { team = {} } = vector
   assertKnownFields(team, 'team', ['feature_flags_quota_exceeded'])
   const token = vector.request.token ?? vector.request.api_key ?? vector.request.$token
-  const needs = { projectKey: typeof token === 'string' ? token : projectKey, nowMs: Date.parse(anyTime) }
+  const needs = {
+    projectKey: typeof token === 'string' ? token : projectKey,
+    nowMs: Date.parse(anyTime),
+    worker: false,
+  }
   return instances.with(needs, async instance => {
     await createFlags(instance, vector.flags === 'common' ? commonFlags : vector.flags)
     if (team.feature_flags_quota_exceeded === true) await useUpQuotas(instance, ['feature_flag_requests'])
