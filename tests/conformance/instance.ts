@@ -5,7 +5,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import { enableCompileCache } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -67,9 +66,6 @@ export interface Instances {
 
 export function createInstances(): Instances {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-vectors-'))
-  // Every instance loads the same modules in several threads and a child.
-  if (!process.env.NOCC) process.env.NODE_COMPILE_CACHE = join(folder, 'compile-cache')
-  if (!process.env.NOCC) enableCompileCache(process.env.NODE_COMPILE_CACHE)
   const stopping = new Set<Promise<void>>()
   let engine: Promise<Engine> | undefined
   let startedCount = 0
