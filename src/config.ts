@@ -153,7 +153,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * Reads the environment. The error is one line for a person: which setting, what is wrong, what would be right.
- * Source: design of the configuration in docs/operating/configuration.md; ours.
+ * Source: ours, docs/operating/settings.md.
  */
 export function readConfig(environment: Environment): Result<Config, string> {
   const known = new Set(Object.values(settings).map(({ variable }) => variable))
