@@ -9,7 +9,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stampPath = join(root, 'node_modules', '.pennon-installed')
-const kind = process.argv.includes('--production') ? 'production' : 'full'
+const installed = existsSync(stampPath) ? readFileSync(stampPath, 'utf8').trim().split(' ') : []
+// Who works on Pennon keeps the development tools when a start finds a newer lock file.
+const kind = process.argv.includes('--production') && installed[1] !== 'full' ? 'production' : 'full'
 const lockHash = createHash('sha256')
   .update(readFileSync(join(root, 'package-lock.json')))
   .digest('hex')
@@ -32,7 +34,7 @@ if (!isInstalled()) {
 }
 
 function isInstalled() {
-  if (!existsSync(stampPath) || !existsSync(join(root, 'node_modules', 'node', 'bin', 'node'))) return false
-  const [hash, installedKind] = readFileSync(stampPath, 'utf8').trim().split(' ')
-  return hash === lockHash && (installedKind === 'full' || installedKind === kind)
+  const [hash, installedKind] = installed
+  const hasNode = existsSync(join(root, 'node_modules', 'node', 'bin', 'node'))
+  return hasNode && hash === lockHash && (installedKind === 'full' || installedKind === kind)
 }
