@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { createProcessor } from '#services/process-events.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { migrateSqlite } from '../../src/adapters/sqlite/open-sqlite.ts'
+import { openSqliteChunkStore } from '../../src/adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteManagementStore } from '../../src/adapters/sqlite/sqlite-management-store.ts'
+import { openSqliteLogReader } from '../../src/adapters/sqlite-log/sqlite-log-reader.ts'
+import { openSqliteLogWriter } from '../../src/adapters/sqlite-log/sqlite-log-writer.ts'
+import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+import { aNewProject } from '../support/state-builders.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+// A worker that stops dead between two steps of a chunk, on the real log, state and engine, and the one that follows it.
+
+const steps = ['read', 'load', 'apply', 'insert', 'commit'] as const
+type Step = (typeof steps)[number]
+
+const chunkSize = 4
+const clock = fixedClock('2026-09-21T10:00:00Z')
+let engine: TestEngine
+let runCount = 0
+
+before(async () => {
+  engine = await startEngine()
+})
+after(() => engine.stop())
+
+/** Persons that are made, updated, linked and merged, and groups, in three chunks. */
+function story(projectId: number): CapturedEvent[] {
+  const event = (n: number, over: Partial<CapturedEvent>) => aCapturedEvent(n, { projectId, ...over })
+  return [
+    event(1, { distinctId: 'anon', propertiesJson: '{"$set_once":{"first":"a"},"$set":{"visits":1}}' }),
+    event(2, { distinctId: 'ada', name: '$set', propertiesJson: '{"$set":{"plan":"free"}}' }),
+    event(3, {
+      distinctId: 'ada',
+      name: '$identify',
+      propertiesJson: '{"$anon_distinct_id":"anon","$set":{"visits":2}}',
+    }),
+    event(4, { distinctId: 'anon', propertiesJson: '{"$set":{"plan":"pro"}}' }),
+    event(5, {
+      distinctId: 'bob',
+      name: '$groupidentify',
+      propertiesJson: '{"$group_type":"company","$group_key":"acme","$group_set":{"seats":1}}',
+    }),
+    event(6, { distinctId: 'bob', propertiesJson: '{"$groups":{"company":"acme"},"$set":{"n":1.0}}' }),
+    event(7, { distinctId: 'bob', propertiesJson: '{"$unset":["n"]}' }),
+    event(8, {
+      distinctId: 'bob',
+      name: '$groupidentify',
+      propertiesJson: '{"$group_type":"company","$group_key":"acme","$group_set":{"seats":2}}',
+    }),
+    event(9, { distinctId: 'ada', propertiesJson: '{"$set":{"visits":3}}' }),
+    event(10, { distinctId: 'ada', name: '$create_alias', propertiesJson: '{"alias":"bob"}' }),
+  ]
+}
+
+/** Appends the story, lets a first worker crash at the n-th passing of a step, lets a second one finish, and looks. */
+async function tell(t: TestContext, crash: { at: Step; passing: number } | null): Promise<object> {
+  const dataFolder = tempDir(t)
+  const projectId = await makeState(dataFolder, ++runCount)
+  const log = await openSqliteLogWriter({ folder: join(dataFolder, 'log'), nowMs: clock.nowMs, logBytesMax: 2 ** 30 })
+  for (const event of story(projectId)) await log.append('main', encodedEvents([event]))
+  await log.close()
+
+  if (crash !== null) await work(dataFolder, crash)
+  await work(dataFolder, null)
+  return look(dataFolder, projectId)
+}
+
+async function makeState(dataFolder: string, projectCount: number): Promise<number> {
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  let projectId = 0
+  for (let index = 0; index < projectCount; index++) {
+    const created = await management.createProject(aNewProject({ apiToken: `phc_${index}` }))
+    assert.ok(created.ok)
+    projectId = created.value.value.id
+  }
+  await management.close()
+  return projectId
+}
+
+/** Runs until all is committed, or until the crash: then its connections are closed under it, and it is never heard of again. */
+async function work(dataFolder: string, crash: { at: Step; passing: number } | null): Promise<void> {
+  const state = openSqliteChunkStore({ dataFolder })
+  const log = openSqliteLogReader({ folder: join(dataFolder, 'log') })
+  const events = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
+  await events.migrate()
+  let passings = 0
+  let crashed = false
+  const stopping = new AbortController()
+  const processor = createProcessor({
+    log,
+    state,
+    events,
+    geoip: null,
+    clock,
+    metrics: createMetrics(),
+    logger: silentLogger(),
+    ownerId: `worker ${Math.random()}`,
+    lanes: ['main'],
+    limits: { recordCountMax: chunkSize, restMs: 0 },
+    faultPoint: name => {
+      if (crash === null || name !== crash.at || ++passings !== crash.passing) return
+      crashed = true
+      return new Promise(() => undefined)
+    },
+  })
+  const running = processor.run(stopping.signal)
+  if (crash === null) {
+    await eventually(async () => (await offsetOf(dataFolder)) === story(0).length, { what: 'the second worker' })
+    stopping.abort()
+    await running
+  } else {
+    await eventually(() => crashed, { what: 'the crash' })
+  }
+  await Promise.all([state.close(), log.close(), events.close()])
+}
+
+async function offsetOf(dataFolder: string): Promise<number> {
+  const management = openSqliteManagementStore({ dataFolder, access: 'read' })
+  const { offset } = await management.findLogPosition('main')
+  await management.close()
+  return offset
+}
+
+/** What users can see afterwards, without what differs between projects. */
+async function look(dataFolder: string, projectId: number): Promise<object> {
+  const events = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
+  const { events: rows } = await events.listEvents({ projectId, descending: false, limit: 1_000 })
+  await events.close()
+  const management = openSqliteManagementStore({ dataFolder, access: 'read' })
+  const { results } = await management.listPersons(projectId, { limit: 100, offset: 0 })
+  const { results: groups } = await management.listGroups(projectId, { typeIndex: 0, limit: 100, offset: 0 })
+  const outcomes = await management.listOutcomes(projectId)
+  await management.close()
+  const ownerOf = (uuid: string) =>
+    results
+      .find(person => person.uuid === uuid)
+      ?.distinctIds.map(id => id.distinctId)
+      .toSorted()
+  return {
+    events: rows.map(({ uuid, event, distinctId, propertiesJson, personPropertiesJson, personId, personMode }) => ({
+      uuid,
+      event,
+      distinctId,
+      propertiesJson,
+      personPropertiesJson,
+      person: ownerOf(personId),
+      personMode,
+    })),
+    persons: results.map(({ properties, isIdentified, version, distinctIds }) => ({
+      properties: JSON.stringify(properties),
+      isIdentified,
+      version,
+      distinctIds: distinctIds.map(({ distinctId, version: mapping }) => [distinctId, mapping]).toSorted(),
+    })),
+    groups: groups.map(({ key, properties, version }) => ({ key, properties: JSON.stringify(properties), version })),
+    outcomes: outcomes.map(({ outcome, reason, count }) => ({ outcome, reason, count })),
+  }
+}
+
+describe('a worker that stops between two steps of a chunk', () => {
+  let undisturbed: object
+
+  it('is compared with one that is not disturbed', async t => {
+    undisturbed = await tell(t, null)
+    const seen = undisturbed as { events: { person: unknown }[]; persons: unknown[]; outcomes: unknown }
+    assert.equal(seen.events.length, 10)
+    assert.equal(seen.persons.length, 1, 'anon, ada and bob ended as one person')
+    assert.ok(seen.events.every(event => JSON.stringify(event.person) === '["ada","anon","bob"]'))
+    assert.deepEqual(seen.outcomes, [{ outcome: 'stored', reason: '', count: 10 }])
+  })
+
+  for (const at of steps) {
+    for (const passing of [1, 2, 3]) {
+      it(`leaves no trace when it stops after “${at}” of chunk ${passing}`, async t => {
+        assert.deepEqual(await tell(t, { at, passing }), undisturbed)
+      })
+    }
+  }
+})
