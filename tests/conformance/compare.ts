@@ -59,6 +59,15 @@ export function instantDifferences(expected: unknown, actual: unknown, path: str
   return [unequal(path, expected, actual)]
 }
 
+export const textFields = ['body', 'body_prefix', 'body_contains']
+
+/** One of `textFields`: the whole text, its beginning or a part of it. */
+export function textDifferences(field: string, expected: unknown, text: string): string[] {
+  const part = String(expected)
+  const holds = field === 'body' ? text === part : field === 'body_prefix' ? text.startsWith(part) : text.includes(part)
+  return holds ? [] : [unequal(field, expected, text)]
+}
+
 /** `names` must not be keys of `actual`. */
 export function presentDifferences(names: readonly string[], actual: unknown, path: string): string[] {
   return names

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { defaultEngineLimits, usersConfig } from '#adapters/clickhouse-embedded/engine-config.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
@@ -16,10 +17,12 @@ import { type Service, startService } from '../../src/commands/start-service.ts'
 import { readConfig } from '../../src/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { CannotRun } from './compare.ts'
+import { CannotRun, isObject } from './compare.ts'
 
 const personalKey = 'phx_vectors00000000000000000000000000000000001'
 const processedWithinMs = 20_000
+/** Longer than a service gives its children; one that hangs must not keep the results. */
+const stopMsMax = 15_000
 
 export interface Needs {
   readonly projectKey: string
@@ -90,7 +93,7 @@ export function createInstances(): Instances {
       }
     },
     close: async () => {
-      await Promise.all(stopping)
+      await Promise.race([Promise.all(stopping), sleep(stopMsMax, undefined, { ref: false })])
       await (await engine)?.stop()
       rmSync(folder, { recursive: true, force: true })
     },
@@ -168,6 +171,12 @@ export function jsonOf(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** What a vector's text is compared with: the `detail` of a JSON error, else the body as it is. */
+export function comparableText({ status, text }: Answer): string {
+  const json = status >= 400 ? jsonOf(text) : undefined
+  return isObject(json) && typeof json.detail === 'string' ? json.detail : text
 }
 
 function exchangeOver(agent: Agent, url: string, { method, path, headers, body }: Exchange): Promise<Answer> {

@@ -4,6 +4,7 @@
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { CannotRun, type Fields, isObject, parseVectorFile } from './compare.ts'
 import { continuityCases } from './forms/continuity.ts'
 import { decodingCases } from './forms/decoding.ts'
@@ -17,6 +18,7 @@ import type { FlagDefinition } from './state.ts'
 import type { VectorCase } from './vector-case.ts'
 
 const evaluationProjectKey = 'phc_test'
+const vectorMsMax = 60_000
 /** Parts of a file that are read, and are no vectors. */
 const otherParts = ['about', 'meta', 'response_flags', '$comment', 'version', 'conventions']
 
@@ -110,10 +112,15 @@ function runAll(cases: readonly VectorCase[], instances: Instances): readonly Pr
 }
 
 async function runOne(vectorCase: VectorCase, instances: Instances): Promise<readonly string[]> {
+  const timeout = new AbortController()
+  const late = sleep(vectorMsMax, [`nothing after ${vectorMsMax / 1000} s`], { signal: timeout.signal })
+  late.catch(() => undefined) // the vector came first
   try {
-    return await vectorCase.run(instances)
+    return await Promise.race([vectorCase.run(instances), late])
   } catch (cause) {
     return [cause instanceof Error ? cause.message : String(cause)]
+  } finally {
+    timeout.abort()
   }
 }
 

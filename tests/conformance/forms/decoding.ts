@@ -10,9 +10,11 @@ import {
   exactDifferences,
   type Fields,
   isObject,
+  textDifferences,
+  textFields,
   unequal,
 } from '../compare.ts'
-import { type Answer, type Instance, type Instances, jsonOf } from '../instance.ts'
+import { type Answer, comparableText, type Instance, type Instances, jsonOf } from '../instance.ts'
 import { captureEvents, createFlags, type FlagDefinition, groupEvents } from '../state.ts'
 import type { VectorCase } from '../vector-case.ts'
 
@@ -23,7 +25,7 @@ interface DecodingVector extends Fields {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly body_base64?: string
-  readonly expect: { readonly status: number; readonly decoded?: Fields; readonly body?: unknown }
+  readonly expect: { readonly status: number; readonly decoded?: Fields; readonly [body: string]: unknown }
 }
 
 interface Probe {
@@ -40,7 +42,7 @@ export function decodingCases(vectors: readonly DecodingVector[], projectKey: st
 
 async function runVector(instances: Instances, vector: DecodingVector, projectKey: string): Promise<string[]> {
   assertKnownVectorFields(vector, ['method', 'path', 'headers', 'body', 'body_base64', 'expect'])
-  assertKnownFields(vector.expect, 'expect', ['status', 'decoded', 'body'])
+  assertKnownFields(vector.expect, 'expect', ['status', 'decoded', ...textFields])
   const { decoded = {} } = vector.expect
   const token = decoded.token ?? projectKey
   const needs = { projectKey: String(token), nowMs: Date.parse(anyTime), worker: decoded.groups !== undefined }
@@ -55,16 +57,19 @@ async function runVector(instances: Instances, vector: DecodingVector, projectKe
     const found = exactDifferences(vector.expect.status, answer.status, 'status')
     if (found.length > 0) return [...found, `it answered ${answer.text.slice(0, 300)}`]
     if (vector.expect.decoded !== undefined) found.push(...compareProbes(probes, decoded, answer))
-    if (vector.expect.body !== undefined) found.push(...compareErrorBody(vector.expect.body, answer))
-    return found
+    return [...found, ...compareErrorBody(vector.expect, answer)]
   })
 }
 
-/** A text is the `detail` of a JSON error; an object is the whole body. */
-function compareErrorBody(expected: unknown, { text }: Answer): string[] {
-  const body = jsonOf(text)
-  if (typeof expected !== 'string') return exactDifferences(expected, body, 'body')
-  return exactDifferences(expected, isObject(body) && body.detail !== undefined ? body.detail : text, 'body')
+/** A text is held against the `detail` of a JSON error; an object is the whole body. */
+function compareErrorBody(expected: Fields, answer: Answer): string[] {
+  return textFields
+    .filter(field => Object.hasOwn(expected, field))
+    .flatMap(field =>
+      isObject(expected[field])
+        ? exactDifferences(expected[field], jsonOf(answer.text), 'body')
+        : textDifferences(field, expected[field], comparableText(answer)),
+    )
 }
 
 async function setUpProbes(instance: Instance, decoded: Fields): Promise<readonly Probe[]> {

@@ -9,11 +9,12 @@ import {
   CannotRun,
   exactDifferences,
   type Fields,
-  isObject,
   subsetDifferences,
+  textDifferences,
+  textFields,
   unequal,
 } from '../compare.ts'
-import { type Answer, type Instance, type Instances, jsonOf, type Needs } from '../instance.ts'
+import { type Answer, comparableText, type Instance, type Instances, jsonOf, type Needs } from '../instance.ts'
 import { changeProject, useUpQuotas } from '../state.ts'
 import { compareStoredData, storedDataFields } from '../stored-data.ts'
 import type { VectorCase } from '../vector-case.ts'
@@ -149,17 +150,14 @@ function bodyOf({ body, body_base64, body_generator }: Step): string | Uint8Arra
 function compareAnswer(expected: Fields, answer: Answer): string[] {
   assertKnownFields(expected, 'expect', expectFields)
   const json = jsonOf(answer.text)
-  const text = answer.status >= 400 && isObject(json) && typeof json.detail === 'string' ? json.detail : answer.text
+  const text = comparableText(answer)
   const found: string[] = []
   for (const [field, value] of Object.entries(expected)) {
     if (field === 'status') {
       if (answer.status !== value) found.push(`${unequal('status', value, answer.status)}, with ${text.slice(0, 300)}`)
     } else if (field === 'headers') found.push(...compareHeaders(value as Fields, answer))
     else if (field === 'header_contains') found.push(...compareHeaderParts(value as Record<string, string[]>, answer))
-    else if (field === 'body') found.push(...exactDifferences(value, text, 'body'))
-    else if (field === 'body_prefix' && !text.startsWith(String(value))) found.push(unequal('body_prefix', value, text))
-    else if (field === 'body_contains' && !text.includes(String(value)))
-      found.push(unequal('body_contains', value, text))
+    else if (textFields.includes(field)) found.push(...textDifferences(field, value, text))
     else if (field === 'body_json') found.push(...exactDifferences(value, json, 'body'))
     else if (field === 'body_json_subset') found.push(...subsetDifferences(value, json, 'body'))
   }

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+// All vectors, held against the list of those that are known not to pass. The list is for this test alone: the runner
+// reports every failure, whatever stands in it.
+
+const files = ['evaluation', 'ingestion', 'import'].map(name => pathOf(`./${name}-vectors.json`))
+const expectedFailures = JSON.parse(readFileSync(pathOf('./expected-failures.json'), 'utf8')) as Record<
+  string,
+  string[]
+>
+
+describe('the conformance vectors', () => {
+  let lines: string[]
+
+  before(async () => {
+    lines = (await runVectors()).trimEnd().split('\n')
+  })
+
+  it('pass, save those that are known not to', () => {
+    const known = new Set(Object.values(expectedFailures).flat())
+    const failed = lines.filter(line => line.startsWith('not ok ')).filter(line => !known.has(idOf(line)))
+    assert.deepEqual(failed, [])
+  })
+
+  it('fail where the list of known failures says so', () => {
+    const failed = new Set(lines.filter(line => line.startsWith('not ok ')).map(idOf))
+    const passing = Object.values(expectedFailures)
+      .flat()
+      .filter(id => !failed.has(id))
+    assert.deepEqual(passing, [], 'these pass now: take them off expected-failures.json')
+  })
+
+  it('are counted in the last line', () => {
+    const count = (start: string) => lines.filter(line => line.startsWith(start)).length
+    assert.equal(lines.at(-1), `${count('ok ')} passed, ${count('not ok ')} failed`)
+    assert.ok(count('ok ') > 0)
+  })
+})
+
+function runVectors(): Promise<string> {
+  const args = ['--disable-warning=ExperimentalWarning', pathOf('./run-vectors.ts'), ...files]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  return new Promise(resolve => child.once('close', () => resolve(output)))
+}
+
+function idOf(line: string): string {
+  return /^not ok (\S+?): /.exec(line)![1]!
+}
+
+function pathOf(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url))
+}
