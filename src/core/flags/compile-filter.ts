@@ -10,6 +10,7 @@ import type { NeedsCollector } from './flag-needs.ts'
 import { isPassing, type UnknownReason } from './flag-outcome.ts'
 import { type CompiledMatch, compileMatch, type MatchSettings } from './match-property.ts'
 import type { PersonKeys } from './person-properties.ts'
+import type { SharedTests } from './shared-tests.ts'
 
 export interface CohortTest {
   readonly cohort: Result<CompiledCohort, UnknownReason>
@@ -20,6 +21,7 @@ export interface CohortTest {
 export interface FilterCompiler {
   readonly settings: MatchSettings
   readonly personKeys: PersonKeys
+  readonly sharedTests: SharedTests
   readonly cohorts: CompiledCohorts
   /** Position of a flag by its id, for all flags of the project. */
   readonly positionOfId: ReadonlyMap<number, number>
@@ -46,10 +48,10 @@ function compilePersonFilter(filter: StoredFilter, match: CompiledMatch, compile
   const key = compiler.personKeys.key(filter.key)
   const { matches, whenAbsent } = match
   compiler.needs.addPersonKey(key)
-  return reader => {
+  return compiler.sharedTests.testOf([filter.key, filter.operator ?? 'exact', filter.value], () => reader => {
     const value = reader.personValue(key)
     return value === undefined ? whenAbsent : matches(value, reader.nowMs)
-  }
+  })
 }
 
 function compileMetadataFilter(filter: StoredFilter, match: CompiledMatch, compiler: FilterCompiler): FilterTest {

@@ -10,6 +10,7 @@ import { orderDependencies } from './flag-dependencies.ts'
 import { UnreadableFilters } from './flag-filters.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
 import { PersonKeys } from './person-properties.ts'
+import { SharedTests } from './shared-tests.ts'
 
 export interface ProjectDefinitions {
   readonly project: Project
@@ -37,6 +38,8 @@ export interface CompiledProject {
   readonly hasRuntimeFlags: boolean
   readonly hasContextFlags: boolean
   readonly personKeys: PersonKeys
+  /** How many tests stand in several flags and remember their answer. */
+  readonly sharedTestCount: number
   /** By index; a hole is a type that does not exist. */
   readonly groupTypeNames: readonly (string | undefined)[]
   /** What all flags together may read. */
@@ -56,6 +59,7 @@ export function compileProject(definitions: ProjectDefinitions, cohorts: Compile
   const { project } = definitions
   const problems: DefinitionProblem[] = []
   const personKeys = new PersonKeys()
+  const sharedTests = new SharedTests()
   const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
   const active = existing.filter(flag => flag.active)
   const positionOfId = new Map(active.map((flag, position) => [flag.id, position]))
@@ -68,6 +72,7 @@ export function compileProject(definitions: ProjectDefinitions, cohorts: Compile
       return compileFlag(flag, {
         settings: { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion },
         personKeys,
+        sharedTests,
         cohorts,
         positionOfId,
         problem,
@@ -85,7 +90,7 @@ export function compileProject(definitions: ProjectDefinitions, cohorts: Compile
     compiled.map(flag => flag?.dependencyIds),
     positionOfId,
   )
-  return assemble(definitions, { compiled, order, missing, cyclic, positionOfId, personKeys, problems })
+  return assemble(definitions, { compiled, order, missing, cyclic, positionOfId, personKeys, sharedTests, problems })
 }
 
 interface Parts {
@@ -95,6 +100,7 @@ interface Parts {
   readonly cyclic: ReadonlySet<number>
   readonly positionOfId: ReadonlyMap<number, number>
   readonly personKeys: PersonKeys
+  readonly sharedTests: SharedTests
   readonly problems: readonly DefinitionProblem[]
 }
 
@@ -116,6 +122,7 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
     personKeys: parts.personKeys,
+    sharedTestCount: parts.sharedTests.count,
     groupTypeNames,
     needs,
     readsGeoip: parts.personKeys.readsGeoip(),

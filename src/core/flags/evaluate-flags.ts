@@ -26,7 +26,7 @@ export class FlagEvaluation {
   constructor(project: CompiledProject, selected: readonly boolean[] | null, subject: EvaluationSubject) {
     this.project = project
     this.selected = selected
-    this.reader = new SubjectReader(subject, project.personKeys.count, project.groupTypeNames)
+    this.reader = new SubjectReader(subject, project)
     this.outcomes = new Array(project.flags.length).fill(undefined)
     this.hasErrors = project.hasDependencyCycle
   }
@@ -49,9 +49,10 @@ export class FlagEvaluation {
   }
 
   private decide(position: number): void {
-    const flag = this.project.flags[position]!
+    const { flags, missingDependency } = this.project
+    const flag = flags[position]!
     let outcome: PreparedOutcome
-    if (this.project.missingDependency.has(position)) outcome = flag.outcomes.missingDependency()
+    if (missingDependency.size > 0 && missingDependency.has(position)) outcome = flag.outcomes.missingDependency()
     else {
       try {
         outcome = evaluateFlag(flag, this.reader, this.outcomes)

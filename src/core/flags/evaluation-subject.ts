@@ -6,6 +6,7 @@ import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBa
 import { ok, type Result } from '../result.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import { type PersonKey, type PersonLayers, readProperty, requestedProperty } from './person-properties.ts'
+import type { RememberedAnswers } from './shared-tests.ts'
 
 export interface StoredPerson {
   readonly properties: PropertyBag
@@ -42,25 +43,35 @@ export const noHashKeyOverrides: EvaluationSubject['hashKeyOverrides'] = ok(new 
 /** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
 const notRead: unique symbol = Symbol('not read')
 
+/** What a reader has to know of the project whose flags ask it. */
+export interface ReaderSizes {
+  readonly personKeys: { readonly count: number }
+  readonly sharedTestCount: number
+  readonly groupTypeNames: readonly (string | undefined)[]
+}
+
 export class SubjectReader {
   readonly subject: EvaluationSubject
   readonly nowMs: number
   /** Set by a read that needed data which is not there; whoever evaluates clears it before each flag. */
   failure: UnknownReason | null = null
+  /** What shared tests answered already. */
+  readonly remembered: RememberedAnswers
   private readonly layers: PersonLayers
   private readonly storedPerson: StoredPerson | null
   private readonly personFailure: UnknownReason | null
   private readonly groupTypeNames: readonly (string | undefined)[]
   private readonly personValues: (JsonValue | undefined | typeof notRead)[]
 
-  constructor(subject: EvaluationSubject, personKeyCount: number, groupTypeNames: readonly (string | undefined)[]) {
+  constructor(subject: EvaluationSubject, project: ReaderSizes) {
     this.subject = subject
     this.nowMs = subject.nowMs
     this.layers = { request: subject.personProperties, geoip: subject.geoip, distinctId: subject.distinctId }
     this.storedPerson = subject.person.ok ? subject.person.value : null
     this.personFailure = subject.person.ok ? null : subject.person.error
-    this.groupTypeNames = groupTypeNames
-    this.personValues = new Array(personKeyCount).fill(notRead)
+    this.groupTypeNames = project.groupTypeNames
+    this.personValues = new Array(project.personKeys.count).fill(notRead)
+    this.remembered = new Uint8Array(project.sharedTestCount)
   }
 
   /** A person property as docs/wire/evaluation.md 5.8 layers it; undefined when it is absent. */

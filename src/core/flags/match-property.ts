@@ -122,7 +122,9 @@ const upperAscii = /[A-Z]+/g
 
 /** Lower case of A–Z alone: `É` stays `É`. */
 function asciiFold(text: string): string {
-  return notAscii.test(text) ? text.replace(upperAscii, letters => letters.toLowerCase()) : text.toLowerCase()
+  const lower = text.toLowerCase()
+  if (lower === text) return text // nothing to fold, the usual case
+  return notAscii.test(text) ? text.replace(upperAscii, letters => letters.toLowerCase()) : lower
 }
 
 function asciiFoldedText(value: JsonValue): string {
