@@ -131,6 +131,19 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
 }
 
+/** What is left of a request after this is its client's slowness; a stop has 10 s for everything. */
+const lastRequestsMs = 3_000
+
+/** Stops accepting and finishes requests; connections whose request is still not over after a while are cut. */
+export async function closeServer(server: FastifyInstance): Promise<void> {
+  const cut = setTimeout(() => server.server.closeAllConnections(), lastRequestsMs)
+  try {
+    await server.close()
+  } finally {
+    clearTimeout(cut)
+  }
+}
+
 const mediaType = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 
 /** Fastify answers 415 to a content type it cannot read; here the type is a hint and the bytes decide. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
@@ -110,6 +110,19 @@ describe('an instance', () => {
       ['kept'],
     )
     assert.ok(!second.output().includes(testPersonalKey), 'the personal key is shown at the first start only')
+  })
+
+  it('ends with 0 in time while a client has sent half a request', async t => {
+    const pennon = await startPennon({ waitForProcessing: false })
+    const client = connect(pennon.port, '127.0.0.1')
+    t.after(() => client.destroy())
+    client.on('error', () => undefined) // being cut off is what this is about
+    const head = 'POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
+    await new Promise(resolve => client.write(`${head}{"api_key":`, resolve))
+    await fetch(`${pennon.url}/_liveness`) // by now the server has read what came before
+    const startedStopping = performance.now()
+    assert.equal(await pennon.stop(), 0, pennon.output())
+    assert.ok(performance.now() - startedStopping < 9_000)
   })
 
   it('refuses a second start on its folder, naming who holds it', async t => {
