@@ -2,7 +2,7 @@
 // between them and the worker.
 
 import cluster, { type Worker } from 'node:cluster'
-import type { FrontHost } from '../compose.ts'
+import type { FrontHost } from '../compose/front.ts'
 import type { Config } from '../config.ts'
 import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
 import type { Logger } from '../telemetry/log.ts'

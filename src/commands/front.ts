@@ -1,7 +1,7 @@
 // `pennon front`: one of several HTTP processes on one port, started by `serve` through node:cluster.
 
 import { systemClock } from '../adapters/system/clock.ts'
-import { composeFront, type FrontHost } from '../compose.ts'
+import { composeFront, type FrontHost } from '../compose/front.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
 import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'

@@ -4,16 +4,8 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { systemClock } from '../adapters/system/clock.ts'
-import {
-  type Bootstrapped,
-  bootstrap,
-  composeFront,
-  type Front,
-  type FrontHost,
-  type FrontOverrides,
-  openManagement,
-  prepareEngineChild,
-} from '../compose.ts'
+import { composeFront, type Front, type FrontHost, type FrontOverrides } from '../compose/front.ts'
+import { type Bootstrapped, bootstrap, openManagement, prepareEngineChild } from '../compose/start.ts'
 import type { Config } from '../config.ts'
 import { err, ok, type Result } from '../core/result.ts'
 import type { Clock } from '../ports/clock.ts'

@@ -1,7 +1,7 @@
 // `pennon work`: the worker process. Under `serve` it reports its state and numbers to the parent and is nudged by it.
 
 import { systemClock } from '../adapters/system/clock.ts'
-import { composeWorker } from '../compose.ts'
+import { composeWorker } from '../compose/worker.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
 import type { FromWorker, ToWorker } from '../processes/messages.ts'

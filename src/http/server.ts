@@ -1,5 +1,5 @@
 // The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
-// It knows no endpoint; `compose.ts` hands it the routes.
+// It knows no endpoint; `compose/front.ts` hands it the routes.
 
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'

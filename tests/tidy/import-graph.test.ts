@@ -17,7 +17,7 @@ const allowed: Record<string, readonly string[]> = {
   http: ['wire', 'services', 'core', 'ports', 'telemetry'],
   processes: ['core', 'telemetry'],
   commands: everything,
-  'compose.ts': everything,
+  compose: everything,
   'main.ts': everything,
   'config.ts': ['core', 'telemetry'],
   'version.ts': [],

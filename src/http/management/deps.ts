@@ -1,4 +1,4 @@
-// What the private API is made of; `compose.ts` fills it in.
+// What the private API is made of; `compose/front.ts` fills it in.
 
 import type { LogLane } from '#core/events/captured-event.ts'
 import type { Clock } from '#ports/clock.ts'
