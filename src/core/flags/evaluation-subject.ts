@@ -6,7 +6,6 @@ import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBa
 import { ok, type Result } from '../result.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import { type PersonKey, type PersonLayers, readProperty, requestedProperty } from './person-properties.ts'
-import type { RememberedAnswers } from './shared-tests.ts'
 
 export interface StoredPerson {
   readonly properties: PropertyBag
@@ -42,6 +41,9 @@ export const noHashKeyOverrides: EvaluationSubject['hashKeyOverrides'] = ok(new 
 
 /** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
 const notRead: unique symbol = Symbol('not read')
+
+/** Answers of one evaluation, by the place of a shared test. */
+export type RememberedAnswers = Uint8Array
 
 /** What a reader has to know of the project whose flags ask it. */
 export interface ReaderSizes {

@@ -4,9 +4,6 @@
 import type { JsonValue } from '../json.ts'
 import type { FilterTest } from './filter-test.ts'
 
-/** Answers of one evaluation, by the place of a shared test. */
-export type RememberedAnswers = Uint8Array
-
 const notAsked = 0
 const holds = 1
 const fails = 2
