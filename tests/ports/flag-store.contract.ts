@@ -139,7 +139,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       await store.createFlag(aNewFlag({ key: 'gone' }))
       await store.createFlag(aNewFlag({ key: 'other', projectId: 2 }))
       await change(store, 1, 4, { deleted: true })
-      await change(store, 1, 1, { name: '100 % Sure' })
+      await change(store, 1, 1, { name: '100 % Sure Über' })
       const keys = async (query: { search?: string; active?: boolean; limit?: number; offset?: number }) => {
         const page = await store.listFlags(1, { limit: 10, offset: 0, ...query })
         return `${page.count}: ${page.results.map(flag => flag.key).join(' ')}`
@@ -150,6 +150,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await keys({ search: 'two_' }), '1: TWO_2')
       assert.equal(await keys({ search: '%' }), '1: one')
       assert.equal(await keys({ search: 'sure', active: true }), '1: one')
+      assert.equal(await keys({ search: 'Über' }), '1: one')
     })
   })
 }

@@ -95,7 +95,12 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       const bob = aPerson({ uuid: 'u-bob', version: 4, isIdentified: true })
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
-        mappings: [created(aMapping(ada, 'ada')), created(aMapping(ada, 'anon', 1)), created(aMapping(bob, 'bob_1'))],
+        mappings: [
+          created(aMapping(ada, 'ada')),
+          created(aMapping(ada, 'anon', 1)),
+          created(aMapping(bob, 'bob_1')),
+          created(aMapping(bob, 'Ünal')),
+        ],
       })
       const view = await store.findPersonByUuid(1, 'u-ada')
       assert.equal(JSON.stringify(view?.properties), '{"plan":"Free","v":1.0}')
@@ -112,6 +117,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await uuids({ distinctId: 'anon', uuid: 'u-bob' }), '')
       assert.equal(await uuids({ search: 'free' }), 'u-ada')
       assert.equal(await uuids({ search: 'BOB_' }), 'u-bob')
+      assert.equal(await uuids({ search: 'Ünal' }), 'u-bob', 'a text is found as it is written, beyond ASCII too')
       assert.equal(await uuids({ search: '%' }), '')
       const { results } = await store.listPersons(1, { uuid: 'u-bob', limit: 5, offset: 0 })
       assert.deepEqual([results[0]?.version, results[0]?.isIdentified, results[0]?.id], [4, true, 2])

@@ -7,7 +7,7 @@ import type { Flag } from '#core/flags/flag.ts'
 import { err, ok } from '#core/result.ts'
 import type { FlagStore, FlagVersion } from '#ports/management-store.ts'
 import { definedOf } from './defined-of.ts'
-import { containsPattern } from './like.ts'
+import { containsText } from './like.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
 import { flagOf, flagRowOf, jsonObjectOf, jsonText } from './rows.ts'
 import type { FlagVersionTable, StateSchema } from './schema.ts'
@@ -63,10 +63,7 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
       let flags = db.selectFrom('feature_flag').where('project_id', '=', projectId).where('deleted', '=', 0)
       if (active !== undefined) flags = flags.where('active', '=', active ? 1 : 0)
       if (search !== undefined && search !== '') {
-        const pattern = containsPattern(search.toLowerCase())
-        flags = flags.where(
-          sql<boolean>`(lower(key) LIKE ${pattern} ESCAPE '\\' OR lower(name) LIKE ${pattern} ESCAPE '\\')`,
-        )
+        flags = flags.where(sql<boolean>`(${containsText('key', search)} OR ${containsText('name', search)})`)
       }
       const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const rows = await flags.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()

@@ -2,7 +2,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import type { GroupQueryStore } from '#ports/management-store.ts'
-import { containsPattern } from './like.ts'
+import { containsText } from './like.ts'
 import { groupOf, groupTypeOf } from './rows.ts'
 import type { GroupTable, StateSchema } from './schema.ts'
 
@@ -25,9 +25,8 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
         .where('project_id', '=', projectId)
         .where('group_type_index', '=', typeIndex)
       if (search !== undefined && search !== '') {
-        const pattern = containsPattern(search.toLowerCase())
         groups = groups.where(
-          sql<boolean>`(lower(group_key) LIKE ${pattern} ESCAPE '\\' OR lower(group_properties) LIKE ${pattern} ESCAPE '\\')`,
+          sql<boolean>`(${containsText('group_key', search)} OR ${containsText('group_properties', search)})`,
         )
       }
       const rows = await groups

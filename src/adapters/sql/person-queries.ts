@@ -3,7 +3,7 @@
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { DistinctIdMapping } from '#core/persons/person.ts'
 import type { PersonQueryStore, PersonView } from '#ports/management-store.ts'
-import { containsPattern } from './like.ts'
+import { containsText } from './like.ts'
 import { personOf } from './rows.ts'
 import type { PersonTable, StateSchema } from './schema.ts'
 
@@ -31,11 +31,10 @@ export function personQueries(db: Kysely<StateSchema>): PersonQueryStore {
             .where('distinct_id', '=', distinctId),
         )
       if (search !== undefined && search !== '') {
-        const pattern = containsPattern(search.toLowerCase())
         persons = persons.where(
-          sql<boolean>`(lower(person.properties) LIKE ${pattern} ESCAPE '\\' OR EXISTS (
+          sql<boolean>`(${containsText('person.properties', search)} OR EXISTS (
             SELECT 1 FROM person_distinct_id
-            WHERE person_distinct_id.person_id = person.id AND lower(distinct_id) LIKE ${pattern} ESCAPE '\\'))`,
+            WHERE person_distinct_id.person_id = person.id AND ${containsText('distinct_id', search)}))`,
         )
       }
       const rows = await persons

@@ -33,6 +33,8 @@ import {
 const tag = 'events'
 const limitMax = 1_000
 const propertyFilterCountMax = 20
+/** The event store compares what tells events apart as 64 bits. */
+const uint64Max = 2n ** 64n - 1n
 
 type PropertyEquality = NonNullable<EventQuery['properties']>[number]
 
@@ -220,8 +222,9 @@ function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
 
 function cursorParam(): QueryParam<EventCursor | undefined> {
   return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
-    const match = /^(-?\d{1,16})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
-    if (match === null || !isUuid(match[2]!)) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+    const match = /^(-?\d{1,13})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
+    if (match === null || !isUuid(match[2]!) || BigInt(match[3]!) > uint64Max)
+      return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
     return ok({ timestampMs: Number(match[1]), uuid: match[2]!, tieBreak: match[3]! })
   })
 }

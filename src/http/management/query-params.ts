@@ -63,12 +63,13 @@ export function requiredParam<T>(param: QueryParam<T | undefined>): QueryParam<T
 
 const textLengthMax = 1_000
 
+/** Text without NUL, which nothing that is stored as a name or an id holds and databases refuse or end at. */
 export function textParam(description: string): QueryParam<string | undefined> {
-  return optional(Type.String({ description, maxLength: textLengthMax }), (text, name) =>
-    text.length <= textLengthMax
-      ? ok(text)
-      : err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`)),
-  )
+  return optional(Type.String({ description, maxLength: textLengthMax }), (text, name) => {
+    if (text.length > textLengthMax)
+      return err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`))
+    return text.includes('\0') ? err(invalidInput(name, 'NUL is no part of any text.')) : ok(text)
+  })
 }
 
 /** A whole number; above `clampTo` it becomes `clampTo`. */
