@@ -31,6 +31,8 @@ export interface ChunkDependencies {
   readonly signal: AbortSignal
   /** State rows of one transaction; a chunk that would write more is halved. A single record may write more. */
   readonly rowCountMax: number
+  /** How many state rows the chunk writes, or would have to: told before anything is written. */
+  readonly onApplied?: (rowCount: number) => void
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
@@ -105,7 +107,9 @@ async function tryChunk(
   await faultPoint?.('load')
   const lookUpGeoip = (address: string) => geoip?.lookUp(address) ?? null
   const processed = processChunk(parsed, loaded, { lookUpGeoip })
-  if (chunk.records.length > 1 && rowCountOf(processed.changes) > deps.rowCountMax) return 'too_many_rows'
+  const rowCount = rowCountOf(processed.changes)
+  deps.onApplied?.(rowCount)
+  if (chunk.records.length > 1 && rowCount > deps.rowCountMax) return 'too_many_rows'
   await faultPoint?.('apply')
   const changes = await insertRows(processed, deps)
   if (changes === null) return 'stopped'

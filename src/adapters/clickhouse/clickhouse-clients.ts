@@ -33,7 +33,7 @@ export interface ClickHouseClientsOptions {
 
 /** The server's own limit comes first. */
 const graceMs = 500
-/** Longest silence of the server while it writes: an insert of 10 MB takes under a second, moving a partition too. */
+/** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
 const writeTimeoutMs = 60_000
 
 /**

@@ -1,4 +1,4 @@
-// Writes rows of one table in pieces of about 10 MB and waits for each. A piece that the engine refuses for its content
+// Writes rows of one table in pieces of about 24 MB and waits for each. A piece that the engine refuses for its content
 // is halved until the rows at fault are alone; everything else of it is stored. Which bytes make a row: event-rows.ts.
 
 import { Readable } from 'node:stream'
@@ -8,9 +8,9 @@ import type { RowWritten } from './event-rows.ts'
 import { RowBinaryWriter } from './row-binary.ts'
 
 /** Above this a piece is sent: enough to make the fixed cost of a part small, little enough for the engine's memory. */
-const pieceBytes = 10 * 1024 * 1024
+const pieceBytes = 24 * 1024 * 1024
 /** A buffer that one huge row has made larger than this is not kept. */
-const keptBufferBytes = 3 * pieceBytes
+const keptBufferBytes = 2 * pieceBytes
 
 export interface RowsOfTable<Row> {
   readonly table: string

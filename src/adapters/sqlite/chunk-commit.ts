@@ -143,10 +143,11 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   function writeWarnings(warnings: readonly IngestionWarning[]): void {
     if (warnings.length === 0) return
     const perDay = Map.groupBy(warnings, warning =>
-      JSON.stringify([warning.projectId, warning.type, utcDay(warning.timestampMs)]),
+      JSON.stringify([warning.projectId, warning.type, Math.floor(warning.timestampMs / 86_400_000)]),
     )
-    for (const [key, group] of perDay) {
-      const [projectId, type, day] = JSON.parse(key) as [number, string, string]
+    for (const group of perDay.values()) {
+      const { projectId, type, timestampMs } = group[0]!
+      const day = utcDay(timestampMs)
       const lastSeen = group.reduce((latest, warning) => Math.max(latest, warning.timestampMs), 0)
       const countSoFar = countWarnings.get(projectId, type, day, group.length, lastSeen)!
       const roomLeft = Math.max(0, warningSamplesPerDay - (countSoFar - group.length))

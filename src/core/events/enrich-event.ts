@@ -42,10 +42,16 @@ export function addAddress(
   return geoip
 }
 
+/** The latest answer of `instantText`: the events of a request were sent at the same time. */
+let lastInstant = { timeMs: 0, text: '1970-01-01T00:00:00Z' }
+
 /** RFC 3339 in UTC; a whole second has no fraction. */
 function instantText(timeMs: number): string {
-  const text = new Date(timeMs).toISOString()
-  return text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text
+  if (timeMs === lastInstant.timeMs) return lastInstant.text
+  const precise = new Date(timeMs).toISOString()
+  const text = precise.endsWith('.000Z') ? `${precise.slice(0, -5)}Z` : precise
+  lastInstant = { timeMs, text }
+  return text
 }
 
 export interface UpdateMaps {
