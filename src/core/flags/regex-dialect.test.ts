@@ -9,6 +9,13 @@ function finds(pattern: string, text: string): boolean | null {
 }
 
 describe('compileFlagRegex', () => {
+  it('compiles a pattern once for all who use it at the same time', () => {
+    const first = compileFlagRegex('^x{1000}$')
+    const second = compileFlagRegex('^x{1000}$')
+    assert.ok(first.ok && second.ok)
+    assert.equal(first.value, second.value)
+  })
+
   it('searches anywhere, and counts in code points', () => {
     assert.equal(finds('user\\d+@', 'my user12@x'), true)
     assert.equal(finds('^.$', '😀'), true)

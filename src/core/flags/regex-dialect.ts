@@ -13,8 +13,28 @@ export interface FlagRegex {
   find(text: string): boolean | null
 }
 
+/**
+ * What is compiled, as long as somebody uses it: compiling takes up to 50 ms, and every write to a project compiles all of
+ * its flags again, nearly always with the patterns they had.
+ */
+const inUse = new Map<string, WeakRef<FlagRegex>>()
+const unused = new FinalizationRegistry<string>(pattern => {
+  if (inUse.get(pattern)?.deref() === undefined) inUse.delete(pattern)
+})
+
 /** @returns err with the reason, in words for whoever wrote the pattern, when it is outside the dialect. */
 export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
+  const known = inUse.get(pattern)?.deref()
+  if (known !== undefined) return ok(known)
+  const compiled = compile(pattern)
+  if (compiled.ok) {
+    inUse.set(pattern, new WeakRef(compiled.value))
+    unused.register(compiled.value, pattern)
+  }
+  return compiled
+}
+
+function compile(pattern: string): Result<FlagRegex, string> {
   if (Array.from(pattern).length > patternCharsMax) return err(`longer than ${patternCharsMax} characters`)
   const translated = translate(pattern)
   if (!translated.ok) return translated
