@@ -12,6 +12,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { ManagementStore } from '../ports/management-store.ts'
 import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
 import type { FromWorker, MetricsSnapshot, ProcessingState } from '../processes/messages.ts'
+import { watchSilence } from '../processes/silence.ts'
 import { SupervisedChild } from '../processes/supervisor.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
@@ -21,6 +22,8 @@ const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 /** All of it stays within the 10 s that a stop may take. */
 const grace = { workerMs: 4_000, eventsMs: 2_000 }
 const lockWaitMs = 10_000
+/** The worker reports every 5 s. */
+const workerSilenceMsMax = 12_000
 
 export interface Service {
   readonly url: string
@@ -61,11 +64,16 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     processing = state
     fronts?.tellProcessing(state)
   }
+  // Its last word was `ok`, and nobody else would take it back. What else it was waits for the worker anyway.
+  const silence = watchSilence(workerSilenceMsMax, () => {
+    if (processing === 'ok') setProcessing('not_answering')
+  })
   const worker = new SupervisedChild({
     ...childOptions('work', lock),
     args: () => ['work', ...(options.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())])],
     onMessage: received => {
       const message = received as FromWorker
+      silence.heard()
       if (message.type === 'processing') setProcessing(message.state)
       if (message.type === 'metrics') snapshots.set('work', message.metrics)
     },
@@ -87,6 +95,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   let front: Front | undefined
   let management: ManagementStore | undefined
   const stopChildren = async () => {
+    silence.stop()
     await worker.stop(grace.workerMs)
     await events?.stop(grace.eventsMs)
   }

@@ -2,7 +2,8 @@
 
 import type { LogLane } from '#core/events/captured-event.ts'
 
-/** `ok`, or why events are not being processed: `starting`, `waiting_for_event_store`, `restarting`, `stopped`. */
+/** `ok`, or why events are not being processed: `starting`, `waiting_for_event_store`, `restarting`,
+ * `not_answering`, `stopped`. */
 export type ProcessingState = string
 
 /** Numbers of a prom-client registry, as `getMetricsAsJSON` gives them. */

@@ -173,6 +173,23 @@ describe('processing the log', () => {
     assert.equal(processor.state(), 'ok')
   })
 
+  it('tells of an event store that takes rows and does not answer', async t => {
+    const world = aWorld()
+    const answers = Promise.withResolvers<void>()
+    const events: ProcessorOptions['events'] = {
+      insert: async rows => {
+        await answers.promise
+        return world.events.insert(rows)
+      },
+    }
+    const { processor } = world.start(t, { events, limits: { slowStoreMs: 20 } })
+    await world.append([aCapturedEvent(1)])
+    await eventually(() => processor.state() === 'waiting_for_event_store')
+    answers.resolve()
+    await eventually(() => world.isProcessed())
+    await eventually(() => processor.state() === 'ok')
+  })
+
   it('stops at once while it waits for a store', async t => {
     const world = aWorld()
     world.events.isDown = true

@@ -25,6 +25,8 @@ export interface ProcessorLimits {
   readonly importChunkMs: number
   /** Between the starts of two chunks that were far from full, so that a trickle does not become a part per event. */
   readonly restMs: number
+  /** An insert that takes this long is told of as if the event store were down. */
+  readonly slowStoreMs: number
   /** How often the log is looked at without a nudge. */
   readonly pollMs: number
 }
@@ -36,6 +38,7 @@ export const processorLimits: ProcessorLimits = {
   bytesMax: 16 * 1024 * 1024,
   importChunkMs: 50,
   restMs: 100,
+  slowStoreMs: 5_000,
   pollMs: 1_000,
 }
 
@@ -156,6 +159,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       random,
       signal,
       rowCountMax: limits.rowCountMax,
+      slowStoreMs: limits.slowStoreMs,
       onApplied: rowCount => {
         largestRowCount = Math.max(largestRowCount, rowCount)
       },

@@ -33,6 +33,8 @@ export interface ChunkDependencies {
   readonly rowCountMax: number
   /** How many state rows the chunk writes, or would have to: told before anything is written. */
   readonly onApplied?: (rowCount: number) => void
+  /** An insert that takes this long is waited for, and told of as if the store were down. */
+  readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
@@ -142,6 +144,7 @@ async function insertPatiently(rows: EventRows, deps: ChunkDependencies): Promis
   const rowCount = rows.events.length + rows.pendingEvents.length + rows.overrides.length + rows.rejected.length
   if (rowCount === 0) return []
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
+    const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
     try {
       return (await deps.events.insert(rows)).refused
     } catch (cause) {
@@ -149,6 +152,8 @@ async function insertPatiently(rows: EventRows, deps: ChunkDependencies): Promis
       deps.enterState('waiting_for_event_store')
       noteStoreDown(cause, attempt, deps)
       await pause(attempt, deps)
+    } finally {
+      clearTimeout(slow)
     }
   }
   return null
