@@ -1,6 +1,8 @@
 // The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -41,6 +43,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : notFound
       sendJson(reply as unknown as FastifyReply, answer.status, encodeWireError(answer))
     },
+    clientErrorHandler: answerUnreadableRequest,
     requestTimeout: connectionTimeouts.requestMs,
     keepAliveTimeout: connectionTimeouts.keepAliveMs,
     forceCloseConnections: 'idle',
@@ -61,7 +64,15 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
   for (const [path, methods] of methodsOfPath) registerOtherMethods(path, methods)
 
-  server.setNotFoundHandler((_request, reply) => sendJson(reply, 404, encodeWireError(notFound)))
+  // Methods beyond the usual ones have no routes: whether they meet a known path is found out here.
+  const patterns = [...methodsOfPath].map(([path, methods]) => ({ pattern: patternOf(path), methods }))
+  server.setNotFoundHandler((request, reply) => {
+    const path = request.url.split('?', 1)[0]!
+    const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
+    if (known === undefined) return sendJson(reply, 404, encodeWireError(notFound))
+    reply.header('allow', [...known.methods].join(', '))
+    sendJson(reply, 405, encodeWireError(methodNotAllowed(request.method)))
+  })
   server.setErrorHandler((error: Error & { code?: string; statusCode?: number }, request, reply) => {
     const route = request.routeOptions.config as { route?: Route }
     answerError(error, route.route, request, reply)
@@ -103,7 +114,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   function registerOtherMethods(path: string, methods: Set<string>): void {
     const group = options.routes.find(route => spellings(route.path).includes(path))!.group
     const cors = corsMethods[group]
-    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(method => !methods.has(method))
+    const others = usualMethods.filter(method => !methods.has(method))
     server.route({
       method: others as ['GET'],
       url: path,
@@ -129,6 +140,34 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     }
     sendJson(reply, answer.status, encodeWireError(answer))
   }
+}
+
+const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
+/** What a route's path matches: each of its parameters is one segment. */
+function patternOf(path: string): RegExp {
+  const literal = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  return new RegExp(`^${literal.replaceAll(/:\w+/g, '[^/]+')}$`)
+}
+
+const requestFaults: Record<string, WireError> = {
+  HPE_HEADER_OVERFLOW: wireError(431, 'invalid_request', 'The address and the headers are more than 16 KiB.'),
+  ERR_HTTP_REQUEST_TIMEOUT: wireError(408, 'invalid_request', 'The request did not arrive in time.'),
+}
+const notHttp = wireError(400, 'invalid_request', 'This is no HTTP request.')
+
+/** What never became a request: there is no reply, only the connection, which ends with the answer. */
+function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const answer = requestFaults[error.code ?? ''] ?? notHttp
+  const body = encodeWireError(answer)
+  socket.end(
+    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }
 
 /** What is left of a request after this is its client's slowness; a stop has 10 s for everything. */

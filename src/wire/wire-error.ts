@@ -31,6 +31,7 @@ const typeOfStatus: Record<number, WireErrorType> = {
   413: 'validation_error',
   415: 'validation_error',
   429: 'throttled_error',
+  431: 'invalid_request',
 }
 
 /** An error with the type that its status stands for. */

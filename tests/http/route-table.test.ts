@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import type { Route } from '#http/route.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -63,6 +64,15 @@ async function ask(
     text: await response.text(),
     contentType: response.headers.get('content-type') ?? '',
   }
+}
+
+/** The whole answer to bytes that no HTTP client would send. */
+async function sendRaw(request: string): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  socket.write(request)
+  let answer = ''
+  for await (const chunk of socket) answer += chunk
+  return answer
 }
 
 describe('the route table', () => {
@@ -137,6 +147,22 @@ describe('the route table', () => {
     const wrongMethod = await ask('DELETE', '/capture/')
     assert.equal(wrongMethod.status, 405)
     assert.equal((JSON.parse(wrongMethod.text) as { code: string }).code, 'method_not_allowed')
+  })
+
+  it('answers what is no HTTP, and methods that nobody uses, as JSON too', async () => {
+    const cases = [
+      ['GARBAGE\r\n\r\n', 400, 'invalid_request'],
+      [`GET /e/?data=${'a'.repeat(17_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'invalid_request'],
+      ['TRACE /decide?v=3 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
+      ['PROPFIND /api/projects/1/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
+      ['PROPFIND /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, 'not_found'],
+    ] as const
+    for (const [request, status, code] of cases) {
+      const answer = await sendRaw(request)
+      assert.match(answer, new RegExp(`^HTTP/1.1 ${status} `), request.slice(0, 40))
+      const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)) as { code: string; detail: string }
+      assert.equal(body.code, code, answer)
+    }
   })
 
   it('names no flag to a GET', async () => {
