@@ -54,6 +54,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const { config, logger, environment } = options
   const clock = options.clock ?? systemClock
   const metrics = createMetrics({ defaultMetrics: true })
+  // Files hold people's data, and a folder that was there before may be open to others. Children inherit it.
+  process.umask(0o077)
   const locked = await acquireDataLock(config.dataFolder, { waitMsMax: lockWaitMs })
   if (!locked.ok) return locked
   const lock = locked.value

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -110,6 +110,21 @@ describe('an instance', () => {
       ['kept'],
     )
     assert.ok(!second.output().includes(testPersonalKey), 'the personal key is shown at the first start only')
+  })
+
+  it('makes files for its user alone, in a folder that others may read too', async t => {
+    const dataFolder = tempDir(t)
+    chmodSync(dataFolder, 0o755)
+    const pennon = await startPennon({ dataFolder })
+    t.after(() => pennon.stop())
+    await pennon.post('/capture/', { api_key: testProjectKey, event: 'e', distinct_id: 'ada' })
+    await pennon.caughtUp()
+    const files = readdirSync(dataFolder, { recursive: true, withFileTypes: true })
+    const open = files
+      .map(file => join(file.parentPath, file.name))
+      .filter(path => (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077)
+    assert.ok(files.length > 10)
+    assert.deepEqual(open, [])
   })
 
   it('ends with 0 in time while a client has sent half a request', async t => {
