@@ -13,7 +13,7 @@ enableCompileCache(process.env.NODE_COMPILE_CACHE)
 const program = new Command('pennon')
   .description('Feature flags and event ingestion over PostHog’s wire protocol.')
   .version(version, '-v, --version', 'print the version')
-  .showHelpAfterError('Run `pennon --help` for the commands.')
+  .showHelpAfterError('Run `npm run pennon -- --help` for the commands.')
   .addHelpText(
     'after',
     `
@@ -22,7 +22,8 @@ Start here:
   $ npm run pennon -- doctor        check folder, ports and stores, and how to mend what is wrong
   $ npm run pennon -- config        every setting, its value and where that comes from
 
-Settings are environment variables, for example PORT=9000 npm start.`,
+Settings are environment variables, for example PORT=9000 npm start. \`pennon\` in a help text is bin/pennon, which runs
+from any folder, or \`npm run pennon --\`.`,
   )
 
 program

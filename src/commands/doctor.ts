@@ -71,9 +71,15 @@ function nodeVersion(): Finding {
 }
 
 function dataFolder(config: Config): Finding {
-  const folder = existsSync(config.dataFolder) ? config.dataFolder : dirname(config.dataFolder)
+  const folder = nearestExisting(config.dataFolder)
+  if (!statSync(folder).isDirectory())
+    return bad(
+      'data folder',
+      `${folder} is no folder`,
+      'set PENNON_DATA to a folder, or to a path where one can be made',
+    )
   try {
-    accessSync(folder, constants.W_OK)
+    accessSync(folder, constants.W_OK | constants.X_OK)
     return good(
       'data folder',
       existsSync(config.dataFolder) ? config.dataFolder : `${config.dataFolder} (made at the first start)`,
@@ -87,10 +93,13 @@ function dataFolder(config: Config): Finding {
   }
 }
 
+/** The folder itself, or what it would be made in. */
+function nearestExisting(path: string): string {
+  return existsSync(path) ? path : nearestExisting(dirname(path))
+}
+
 async function freeSpace(config: Config): Promise<Finding> {
-  let folder = config.dataFolder
-  while (!existsSync(folder)) folder = dirname(folder)
-  const { bavail, bsize } = await statfs(folder)
+  const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
   const freeBytes = bavail * bsize
   const found = `${gibibytes(freeBytes)} free; events are refused below ${gibibytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
@@ -100,7 +109,7 @@ async function freeSpace(config: Config): Promise<Finding> {
 
 async function runningInstance(config: Config, pid: number): Promise<Finding> {
   if (config.port === 0) return good('instance', `running as process ${pid}`)
-  const url = `http://${config.host}:${config.port}/_readiness`
+  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
   try {
     const readiness = (await (await fetch(url, { signal: AbortSignal.timeout(3_000) })).json()) as Record<
       string,
@@ -110,14 +119,21 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     if (troubles.length === 0)
       return good('instance', `running as process ${pid}; flags, capture and processing are ok`)
     const found = `running as process ${pid}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}`
-    return bad('instance', found, 'look at its log; processing that waits catches up by itself, nothing is lost')
+    return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {
     return bad(
       'instance',
-      `process ${pid} holds the data folder, but ${url} does not answer (${(cause as Error).message})`,
-      'restart it',
+      `process ${pid} holds the data folder, but ${url} does not answer (${reasonOf(cause)})`,
+      'give doctor the PORT and HOST that it was started with; if they are these, restart it',
     )
   }
+}
+
+/** What the parts of `/_readiness` ask for. */
+function remedyOf(part: string, state: string): string {
+  if (state === 'log_full') return 'make room on the disk, or raise PENNON_LOG_MAX_BYTES if the log has reached it'
+  if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
+  return `look at the log for why ${part} is ${state}`
 }
 
 async function freePort(name: string, host: string, port: number): Promise<Finding> {
@@ -127,7 +143,13 @@ async function freePort(name: string, host: string, port: number): Promise<Findi
     server.listen(port, host, () => server.close(() => resolve(null)))
   })
   if (failure === null) return good('port', `${host}:${port} is free`)
-  return bad('port', `${host}:${port} cannot be used (${failure})`, `stop what uses it, or set ${name}`)
+  return bad('port', `${host}:${port} cannot be used (${failure})`, portRemedies[failure]?.(name) ?? `set ${name}`)
+}
+
+const portRemedies: Readonly<Record<string, (name: string) => string>> = {
+  EADDRINUSE: name => `stop what uses it, or set ${name} to a free port`,
+  EACCES: name => `set ${name} to a port above 1023`,
+  EADDRNOTAVAIL: () => 'set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them',
 }
 
 function stateStore(): Finding {
@@ -149,7 +171,7 @@ async function eventStore(config: Config): Promise<Finding> {
     } catch (cause) {
       return bad(
         'event store',
-        `ClickHouse at ${url.host} does not answer (${(cause as Error).message})`,
+        `ClickHouse at ${url.host} does not answer (${reasonOf(cause)})`,
         'check CLICKHOUSE_URL and the network',
       )
     }
@@ -174,6 +196,12 @@ function clock(): Finding {
   return now.getTime() >= installedAt - 86_400_000
     ? good('clock', now.toISOString())
     : bad('clock', `${now.toISOString()} is before this program was installed`, 'set the clock and keep it with NTP')
+}
+
+/** `fetch` hides what happened, such as ECONNREFUSED, behind "fetch failed". */
+function reasonOf(cause: unknown): string {
+  const { message, cause: inner } = cause as Error & { cause?: Error & { code?: string } }
+  return inner?.code ?? inner?.message ?? message
 }
 
 function gibibytes(bytes: number): string {

@@ -9,9 +9,12 @@ export function showVersion(): void {
   const database = new Database(':memory:')
   const sqlite = database.prepare('SELECT sqlite_version()').pluck().get() as string
   database.close()
-  console.log(`pennon ${version}\nnode ${process.versions.node}\nsqlite ${sqlite}\nclickhouse ${engineVersion()}`)
+  console.log(
+    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${sqlite}\nlibchdb ${engineVersion()} (embedded ClickHouse)`,
+  )
 }
 
+/** Of the package; the ClickHouse in it may be a patch older. */
 function engineVersion(): string {
   try {
     const path = createRequire(import.meta.url).resolve('chdb/package.json')

@@ -38,6 +38,12 @@ export function invalidInput(attr: string, detail: string): WireError {
 }
 
 export const notFoundHere = wireError(404, 'not_found', 'Not found.')
+
+/** A 404 that says what was looked for, and how else to find it. */
+export function missing(detail: string): WireError {
+  return wireError(404, 'not_found', detail)
+}
+
 export const stateUnavailable = wireError(503, 'state_unavailable', 'The state cannot be reached; try again.')
 
 export function permissionDenied(detail: string): WireError {

@@ -59,7 +59,7 @@ async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: Fast
   if (hasKeyInQuery(request)) return keyInQuery
   if (secret === null) return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
   const caller = await keyCheck.find(secret)
-  if (caller === null) return unknownKey
+  if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
   if (!holdsScope(caller, scope)) return missingScope(scope)
   const { projectId } = request.params as { projectId?: string }
@@ -109,6 +109,11 @@ const keyInQuery = wireError(
   'A personal API key does not belong into a URL, where logs keep it. Send it as a header: Authorization: Bearer phx_…',
 )
 const unknownKey = wireError(401, 'not_authenticated', 'This personal API key is unknown or was deleted.')
+const otherKindOfKey = wireError(
+  401,
+  'not_authenticated',
+  'This is no personal API key: those begin with phx_. A project API key opens flags and capture, not the private API.',
+)
 const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')
 
 function missingScope(scope: string): WireError {

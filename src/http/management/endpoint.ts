@@ -8,7 +8,7 @@ import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Route } from '../route.ts'
-import { type Answer, notFoundHere, permissionDenied, refusal, stateUnavailable } from './answers.ts'
+import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
@@ -101,13 +101,15 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
     toRoute(deps, endpoint, `${prefix}${endpoint.path}`, index, async (request, signal) => {
       const caller = callerOf(request)
       const project = await findProjectOf(deps.management, caller, request)
-      if (project === null) return refusal(notFoundHere)
+      if (project === null) return refusal(noSuchProject)
       if (!mayUseProject(caller, project.id)) return refusal(permissionDenied('This key is limited to other projects.'))
       const call = read(request, signal)
       return 'status' in call ? call : endpoint.handle({ ...call, project })
     }),
   )
 }
+
+const noSuchProject = missing('There is no such project. @current names the first one that this key may see.')
 
 /** `@current` is the first project that the key may see. */
 export async function currentProject(

@@ -12,7 +12,7 @@ import {
   writtenFlagSchema,
 } from '#wire/management.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
+import { type Answer, answer, missing, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
 import { holdsScope } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
@@ -131,8 +131,10 @@ export async function withFlag<Q extends QuerySpec, B>(
   handle: (flag: Flag) => Promise<Answer>,
 ): Promise<Answer> {
   const flag = await deps.management.findFlag(call.project.id, call.params.flagId!)
-  return flag === null ? refusal(notFoundHere) : handle(flag)
+  return flag === null ? refusal(noSuchFlag) : handle(flag)
 }
+
+const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
 
 /** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
 export function refuseFlag(error: FlagRefusal): Answer {
@@ -147,7 +149,7 @@ export function refuseFlag(error: FlagRefusal): Answer {
     }
     case 'stale_version': {
       const current = error.current.version
-      const detail = `The flag is at version ${current}; this change was made to version ${error.sentVersion}.`
+      const detail = `The flag is at version ${current}; this change was made to version ${error.sentVersion}. Read it again and repeat the change.`
       const extra = { current_version: current, sent_version: error.sentVersion }
       return refusal(wireError(409, 'conflict', detail, 'version'), extra)
     }

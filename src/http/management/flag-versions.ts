@@ -16,7 +16,7 @@ import {
   flagSchema,
   flagVersionSchema,
 } from '#wire/management.ts'
-import { answer, notFoundHere, refusal } from './answers.ts'
+import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { answerWritten, refuseFlag, withFlag } from './feature-flags.ts'
@@ -25,6 +25,7 @@ import { pageParams } from './query-params.ts'
 
 const tag = 'feature_flags'
 const base = '/feature_flags/:flagId'
+const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')
 
 export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -54,7 +55,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call =>
         withFlag(deps, call, async flag => {
           const version = await findVersion(deps, flag, call.params.version!)
-          return version === null ? refusal(notFoundHere) : answer(200, encodeFlagVersion(version))
+          return version === null ? refusal(noSuchVersion) : answer(200, encodeFlagVersion(version))
         }),
     }),
     ...projectRoutes(deps, {
@@ -69,7 +70,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         withFlag(deps, call, async flag => {
           const from = await findVersion(deps, flag, call.params.version!)
           const to = await findVersion(deps, flag, call.params.otherVersion!)
-          if (from === null || to === null) return refusal(notFoundHere)
+          if (from === null || to === null) return refusal(noSuchVersion)
           const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag) }
           return answer(200, diff)
         }),
@@ -85,7 +86,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call =>
         withFlag(deps, call, async flag => {
           const version = versionNumber(call.params.version!)
-          if (version === null) return refusal(notFoundHere)
+          if (version === null) return refusal(noSuchVersion)
           const restored = await restoreFlag(deps, flag, version, call.caller.label)
           return restored.ok ? answerWritten(200, restored.value, false) : refuseFlag(restored.error)
         }),

@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management.ts'
-import { answer, notFoundHere, refusal } from './answers.ts'
+import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { uncountedPage } from './page.ts'
@@ -62,7 +62,9 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: groupSchema },
       handle: async ({ project, query }) => {
         const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
-        return group === null ? refusal(notFoundHere) : answer(200, encodeGroup(group))
+        return group === null
+          ? refusal(missing('There is no group of this type with this key.'))
+          : answer(200, encodeGroup(group))
       },
     }),
   ]

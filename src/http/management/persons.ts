@@ -2,13 +2,14 @@
 
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { encodePerson, personSchema } from '#wire/management.ts'
-import { answer, notFoundHere, refusal } from './answers.ts'
+import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { uncountedPage } from './page.ts'
 import { isUuid, pageParams, textParam, uuidParam } from './query-params.ts'
 
 const tag = 'persons'
+const noSuchPerson = missing('There is no person with this uuid here. By distinct id: /persons/?distinct_id=…')
 
 export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -49,7 +50,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ project, params }) => {
         const uuid = params.uuid!
         const person = isUuid(uuid) ? await deps.management.findPersonByUuid(project.id, uuid.toLowerCase()) : null
-        return person === null ? refusal(notFoundHere) : answer(200, encodePerson(person))
+        return person === null ? refusal(noSuchPerson) : answer(200, encodePerson(person))
       },
     }),
   ]

@@ -17,7 +17,7 @@ export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
     path: '/usage',
     id: 'usage',
     tag: 'usage',
-    summary: 'Events charged and imported, and flag requests, of each UTC day that has any.',
+    summary: 'Events charged and imported, and flag requests, by UTC day. Days without any may be left out.',
     scope: 'project:read',
     query: {
       date_from: textParam('First day: 2026-01-31, or a span such as -30d, which it is unless given.'),
