@@ -1,6 +1,7 @@
 // A server of its own for a benchmark: empty data folder, known keys, pinned to the server's core.
 
 import { execFileSync } from 'node:child_process'
+import { loopPrecisionMs } from '../src/telemetry/metrics.ts'
 import { type Pennon, startPennon, testProjectKey } from '../tests/support/pennon.ts'
 import { cores } from './processes.ts'
 
@@ -13,4 +14,13 @@ export function startBenchServer(settings: Record<string, string> = {}): Promise
 /** Moves a running process, all its threads, to one of the two cores. */
 export function movePinned(pid: number, core: 'server' | 'load'): void {
   if (cores !== null) execFileSync('taskset', ['-a', '-p', '-c', cores[core], String(pid)], { stdio: 'ignore' })
+}
+
+/** How long a server's event loop was held while `work` ran, at most, ms: the monitor's largest gap without its own pace. */
+export async function loopHeldMs<T>(server: Pennon, work: () => Promise<T>): Promise<{ result: T; heldMs: number }> {
+  await (await fetch(`${server.url}/metrics`)).text() // reading the figures starts them anew
+  const result = await work()
+  const text = await (await fetch(`${server.url}/metrics`)).text()
+  const seconds = Number(/^nodejs_eventloop_lag_max_seconds (\S+)/m.exec(text)?.[1])
+  return { result, heldMs: Math.max(0, seconds * 1000 - loopPrecisionMs) }
 }

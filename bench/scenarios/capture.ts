@@ -1,6 +1,6 @@
 // Capture: single events and gzipped batches of 100, durable before the answer, beside Fastify parsing the same bodies.
 
-import { movePinned, startBenchServer } from '../bench-server.ts'
+import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
 import { batchJson, captureBody, gzipped } from '../bodies.ts'
 import { startFloor } from '../floor.ts'
 import { httpRequest } from '../load-generator.ts'
@@ -23,10 +23,11 @@ export async function capture(): Promise<void> {
       const options = { connections, durationMs: 4_000, requests }
       const bare = await measured(floor.pid, { ...options, port: floor.port })
       const ours = await measured(server.pid, { ...options, port: server.port })
-      const calm = await load({ ...options, port: server.port, rate: (ours.answerCount / ours.seconds) * 0.7 })
+      const rate = (ours.answerCount / ours.seconds) * 0.7
+      const { result: calm, heldMs } = await loopHeldMs(server, () => load({ ...options, port: server.port, rate }))
       print({
         name,
-        value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p50 ${calm.p50.toFixed(1)} p99 ${calm.p99.toFixed(1)} ms`,
+        value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p50 ${calm.p50.toFixed(1)} p99 ${calm.p99.toFixed(1)} ms, loop held ≤ ${heldMs.toFixed(0)} ms`,
         floor: micros(bare.cpuMicros),
         ratio: bare.cpuMicros / ours.cpuMicros,
         aim,

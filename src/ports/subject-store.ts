@@ -5,11 +5,12 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 
 export interface SubjectStore {
   /**
-   * The person a distinct id leads to, as of the last commit; null when unknown. May answer at once or with a promise.
+   * The person a distinct id leads to, as of the last commit before this turn of the event loop (look-ups of one turn may
+   * share a snapshot); null when unknown. May answer at once or with a promise.
    * @throws (or rejects with) PortError when the state cannot be read.
    */
   findPerson(projectId: number, distinctId: string): MaybePromise<SubjectPerson | null>
-  /** Properties of a stored group; null when unknown. */
+  /** Properties of a stored group, as of the same moment; null when unknown. */
   findGroup(
     projectId: number,
     groupTypeIndex: number,

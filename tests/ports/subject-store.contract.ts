@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { aGroup, aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import type { OpenState } from '../support/state-harness.ts'
@@ -10,13 +11,14 @@ const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as
 
 export function subjectStoreContract(adapter: string, open: OpenState): void {
   describe(`SubjectStore on ${adapter}`, () => {
-    it('finds the person of a distinct id as soon as it is committed, in its own project only', async t => {
+    it('finds the person of a distinct id in the turn after its commit, in its own project only', async t => {
       const { chunkStore, subjectStore } = await open(t)
       assert.equal(await subjectStore.findPerson(1, 'ada'), null)
       await chunkStore.claimPosition('main', 'w1')
       const person = aPerson({ properties: { plan: 'free' }, createdAtMs: 5 })
       const changes = chunkChanges({ persons: [created(person)], mappings: [created(aMapping(person, 'ada'))] })
       await chunkStore.commitChunk(changes, position)
+      await nextTurn()
       const found = { uuid: person.uuid, properties: { plan: 'free' }, createdAtMs: 5 }
       assert.deepEqual(await subjectStore.findPerson(1, 'ada'), found)
       assert.equal(await subjectStore.findPerson(2, 'ada'), null)

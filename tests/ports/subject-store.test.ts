@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { migrateSqlite, openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -30,6 +31,32 @@ describe('SubjectStore on sqlite', () => {
     writer.exec('BEGIN EXCLUSIVE')
     assert.equal(store.findPerson(1, 'ada'), null)
     writer.exec('ROLLBACK')
+  })
+
+  it('keeps no transaction open beyond the turn of a look-up, so that a writer can fold the log back', async t => {
+    const dataFolder = tempDir(t)
+    await migrateSqlite(dataFolder)
+    const store = openSqliteSubjectStore({ dataFolder })
+    const writer = openStateForWriting(dataFolder, 0)
+    t.after(() => {
+      store.close()
+      writer.close()
+    })
+    const foldBack = () => (writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }])[0].busy
+    writer.exec('UPDATE revision SET value = 7')
+    assert.equal(store.findPerson(1, 'ada'), null)
+    assert.equal(foldBack(), 1, 'held up within the turn')
+    await nextTurn()
+    assert.equal(foldBack(), 0)
+  })
+
+  it('closes in the turn of a look-up', async t => {
+    const dataFolder = tempDir(t)
+    await migrateSqlite(dataFolder)
+    const store = openSqliteSubjectStore({ dataFolder })
+    assert.equal(store.findPerson(1, 'ada'), null)
+    store.close()
+    await nextTurn()
   })
 
   it('says `corrupt` when stored properties are not JSON, and `unavailable` once closed', async t => {

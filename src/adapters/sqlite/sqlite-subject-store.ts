@@ -1,9 +1,11 @@
 // Stored persons and groups for one evaluation, on the front's main thread: two prepared statements on a connection of
 // its own that only reads. A look-up is a few microseconds, so it answers at once and never waits for a writer.
+// The look-ups of one turn of the event loop share a read transaction, since opening and closing one takes the file's
+// locks and costs more than two look-ups (3.4 against 1.0 µs); the next turn sees whatever was committed in between.
 
 import { jsonObjectOf } from '#adapters/sql/rows.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
-import { openStateForReading, statePortError } from './open-sqlite.ts'
+import { openStateForReading, type SqliteDatabase, statePortError } from './open-sqlite.ts'
 
 // A subquery, not a join: measured at 5 µs a look-up against 10, for the same plan.
 const findPersonText = `
@@ -18,9 +20,11 @@ export function openSqliteSubjectStore(options: { dataFolder: string }): Subject
   const database = openStateForReading(options.dataFolder)
   const findPerson = database.prepare<[number, string], [string, string, number]>(findPersonText).raw()
   const findGroup = database.prepare<[number, number, string], [string]>(findGroupText).raw()
+  const beginTurn = turnTransactions(database)
   return {
     findPerson(projectId, distinctId) {
       try {
+        beginTurn()
         const row = findPerson.get(projectId, distinctId)
         if (row === undefined) return null
         return { uuid: row[0], properties: jsonObjectOf(row[1]), createdAtMs: row[2] }
@@ -30,6 +34,7 @@ export function openSqliteSubjectStore(options: { dataFolder: string }): Subject
     },
     findGroup(projectId, groupTypeIndex, groupKey) {
       try {
+        beginTurn()
         const row = findGroup.get(projectId, groupTypeIndex, groupKey)
         return row === undefined ? null : { properties: jsonObjectOf(row[0]) }
       } catch (cause) {
@@ -39,5 +44,23 @@ export function openSqliteSubjectStore(options: { dataFolder: string }): Subject
     close: () => {
       database.close()
     },
+  }
+}
+
+/** @returns what opens the transaction of this turn, when none is open. */
+function turnTransactions(database: SqliteDatabase): () => void {
+  const begin = database.prepare('BEGIN')
+  const commit = database.prepare('COMMIT')
+  let isOpen = false
+  const end = () => {
+    isOpen = false
+    // A failed look-up may have ended it, and so has closing the database.
+    if (database.open && database.inTransaction) commit.run()
+  }
+  return () => {
+    if (isOpen) return
+    if (!database.inTransaction) begin.run()
+    isOpen = true
+    setImmediate(end)
   }
 }
