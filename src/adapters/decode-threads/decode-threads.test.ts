@@ -4,14 +4,15 @@ import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createDecodeThreads, type DecodeThreadsOptions } from './decode-threads.ts'
 
-type Job = { echo: number } | { wait: true } | { exit: true } | { bytes: Uint8Array<ArrayBuffer> }
+type Job = { echo: number } | { threadId: true } | { wait: true } | { exit: true } | { bytes: Uint8Array<ArrayBuffer> }
 
 const entry = new URL(
   `data:text/javascript,${encodeURIComponent(`
-    import { parentPort } from 'node:worker_threads'
+    import { parentPort, threadId } from 'node:worker_threads'
     parentPort.on('message', job => {
       if (job.exit) process.exit(3)
-      if (!job.wait) parentPort.postMessage(job.bytes ? job.bytes.length : job.echo)
+      if (job.threadId) parentPort.postMessage(threadId)
+      else if (!job.wait) parentPort.postMessage(job.bytes ? job.bytes.length : job.echo)
     })
   `)}`,
 )
@@ -25,6 +26,7 @@ function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions> = {}) 
     queuedBytesMax: 100,
     heapMegabytesMax: 64,
     jobTimeoutMs: 60_000,
+    idleMs: 60_000,
     logger: silentLogger(),
     onRestart: () => restarts++,
     ...over,
@@ -63,6 +65,15 @@ describe('decode threads', () => {
     await assert.rejects(lost, failsWith('unavailable'))
     assert.equal(await next, 7)
     assert.equal(restarts(), 1)
+  })
+  it('start with the first job that finds none free, and end when idle', async t => {
+    const { threads, restarts } = startThreads(t, { threadCount: 2, idleMs: 50 })
+    const first = await threads.run({ threadId: true }, 1, [])
+    const again = await threads.run({ threadId: true }, 1, [])
+    assert.equal(again, first, 'the one that runs is used first')
+    await new Promise(resolve => setTimeout(resolve, 200))
+    assert.notEqual(await threads.run({ threadId: true }, 1, []), first)
+    assert.equal(restarts(), 0)
   })
   it('give up a job that takes too long, with its thread', async t => {
     const { threads, restarts } = startThreads(t, { jobTimeoutMs: 1_500 })

@@ -1,5 +1,6 @@
 // A small pool of threads for work that would hold the event loop: one job per thread at a time, a bounded queue before
-// them, and a thread that dies is replaced. What a job is, is known to the thread's entry alone.
+// them, and a thread that dies is replaced. A thread starts with the first job that finds no other free, and ends after a
+// while without jobs: most instances never need one. What a job is, is known to the thread's entry alone.
 
 import { Worker } from 'node:worker_threads'
 import { PortError } from '#ports/port-error.ts'
@@ -24,6 +25,8 @@ export interface DecodeThreadsOptions {
   readonly queuedBytesMax: number
   readonly heapMegabytesMax: number
   readonly jobTimeoutMs: number
+  /** A thread without a job for so long is ended. */
+  readonly idleMs: number
   readonly logger: Logger
   readonly onRestart: () => void
 }
@@ -34,6 +37,7 @@ export const decodeThreadDefaults = {
   queuedBytesMax: 256 * 1024 * 1024,
   heapMegabytesMax: 1024,
   jobTimeoutMs: 30_000,
+  idleMs: 60_000,
 } as const
 
 interface QueuedJob<Job, Outcome> {
@@ -63,6 +67,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
         }
         queue.push({ job, bytes, buffers, resolve, reject })
         queuedBytes += bytes
+        for (const slot of slots) if (slot.isRunning()) slot.takeJob()
         for (const slot of slots) slot.takeJob()
       })
     },
@@ -76,12 +81,13 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
   function startSlot() {
     let thread: Worker | null = null
     let current: QueuedJob<Job, Outcome> | null = null
+    /** After the death of a thread that had only just started. */
     let pause: NodeJS.Timeout | undefined
+    /** Of the job under way, or of being idle. */
     let watch: NodeJS.Timeout | undefined
-    start()
-    return { takeJob, close }
+    return { takeJob, close, isRunning: () => thread !== null }
 
-    function start(): void {
+    function start(): Worker {
       const startedAtMs = performance.now()
       let cause: unknown
       const worker = new Worker(options.entry, {
@@ -90,28 +96,38 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
       })
       worker.unref()
       worker.on('message', (outcome: Outcome) => {
+        if (thread !== worker) return // given up already
         endCurrent()?.resolve(outcome)
         takeJob()
+        if (current === null) watch = setTimeout(retire, options.idleMs).unref()
       })
       worker.on('error', (error: unknown) => {
         cause = error
       })
       worker.on('exit', exitCode => {
+        if (thread !== worker) return // retired, or given up: then whoever did it has seen to the rest
         thread = null
         cause ??= new Error(`exit code ${exitCode}`)
         endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
-        if (!closing) replace(startedAtMs, cause)
+        if (closing) return
+        noteDeath(cause)
+        const leftMs = restartPauseMs - (performance.now() - startedAtMs)
+        if (leftMs <= 0) takeJob()
+        else pause = setTimeout(endPause, leftMs).unref()
       })
       thread = worker
-      takeJob()
+      return worker
     }
 
-    function replace(startedAtMs: number, cause: unknown): void {
+    /** The next job starts another one. */
+    function noteDeath(cause: unknown): void {
       options.logger.error({ err: cause }, 'a decode thread died and is replaced')
       options.onRestart()
-      const leftMs = restartPauseMs - (performance.now() - startedAtMs)
-      if (leftMs <= 0) start()
-      else pause = setTimeout(start, leftMs).unref()
+    }
+
+    function endPause(): void {
+      pause = undefined
+      takeJob()
     }
 
     function endCurrent(): QueuedJob<Job, Outcome> | null {
@@ -122,12 +138,14 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
     }
 
     function takeJob(): void {
-      if (thread === null || current !== null || closing) return
+      if (current !== null || closing || pause !== undefined) return
       const next = queue.shift()
       if (next === undefined) return
+      clearTimeout(watch)
       queuedBytes -= next.bytes
       current = next
-      thread.postMessage(next.job, next.buffers)
+      const worker = thread ?? start()
+      worker.postMessage(next.job, next.buffers)
       watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
     }
 
@@ -135,12 +153,20 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
     function giveUp(): void {
       const cause = new Error(`no answer within ${options.jobTimeoutMs} ms`)
       endCurrent()?.reject(new PortError(portName, 'timeout', cause))
+      retire()
+      noteDeath(cause)
+      takeJob()
+    }
+
+    function retire(): void {
+      clearTimeout(watch)
       void thread?.terminate()
       thread = null
     }
 
     async function close(): Promise<void> {
       clearTimeout(pause)
+      clearTimeout(watch)
       await thread?.terminate()
     }
   }
