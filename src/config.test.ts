@@ -17,6 +17,9 @@ describe('readConfig', () => {
     assert.ok(!config.ok)
     assert.match(config.error, /PENNON_LOG_LEVLE.*PENNON_LOG_LEVEL/)
     assert.ok(!config.error.includes('\n'))
+    const unprefixed = readConfig({ PENNON_PORT: '9000' })
+    assert.ok(!unprefixed.ok)
+    assert.match(unprefixed.error, /Did you mean PORT\?/)
   })
 
   it('says what a setting takes when its value is wrong', () => {

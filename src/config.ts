@@ -257,8 +257,14 @@ function orNull<T>(parse: (text: string) => T | undefined): (text: string) => T 
 
 function nearest(name: string, candidates: readonly string[]): string {
   let best = candidates[0]!
-  for (const candidate of candidates) if (editDistance(name, candidate) < editDistance(name, best)) best = candidate
+  for (const candidate of candidates) if (distance(name, candidate) < distance(name, best)) best = candidate
   return best
+}
+
+/** By what distinguishes them: some settings have the prefix, some do not. */
+function distance(name: string, candidate: string): number {
+  const bare = (text: string) => text.replace(/^PENNON_/, '')
+  return editDistance(bare(name), bare(candidate))
 }
 
 function editDistance(a: string, b: string): number {

@@ -56,7 +56,10 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const metrics = createMetrics({ defaultMetrics: true })
   // Files hold people's data, and a folder that was there before may be open to others. Children inherit it.
   process.umask(0o077)
-  const locked = await acquireDataLock(config.dataFolder, { waitMsMax: lockWaitMs })
+  const locked = await acquireDataLock(config.dataFolder, {
+    waitMsMax: lockWaitMs,
+    onWaiting: () => logger.warn('the data folder is in use; waiting up to 10 s for its holder to end'),
+  })
   if (!locked.ok) return locked
   const lock = locked.value
 

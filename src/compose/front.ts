@@ -32,6 +32,7 @@ import type { PreparedCapture } from '#wire/decode-capture.ts'
 import { type DecodeJob, decodeThreadEntry } from '#wire/decode-thread.ts'
 import { parseTrustedProxies, type TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { Config } from '../config.ts'
+import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { MetricsSnapshot } from '../processes/messages.ts'
 import { version } from '../version.ts'
 import { openManagement } from './start.ts'
@@ -92,8 +93,9 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   })
   const eventStore = openEventStore(config, clock)
   const logReader = openSqliteLogReader({ folder: logFolder(config) })
-  const ownLog = options.eventLog === undefined ? await openOwnLog(config, clock, logger, metrics) : null
-  const eventLog = nudgingLog(options.eventLog ?? ownLog!, host)
+  const nudge = coalesceNudges(lane => host.nudge(lane))
+  const ownLog = options.eventLog === undefined ? await openOwnLog(config, clock, logger, metrics, nudge) : null
+  const eventLog = ownLog ?? nudgingLog(options.eventLog!, nudge)
   const decodeThreads = createDecodeThreads<DecodeJob, PreparedCapture>({
     entry: decodeThreadEntry,
     ...decodeThreadDefaults,
@@ -182,13 +184,21 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   }
 }
 
-async function openOwnLog(config: Config, clock: Clock, logger: Logger, metrics: Metrics): Promise<SqliteLogWriter> {
+/** @param nudge told of each durable commit. */
+async function openOwnLog(
+  config: Config,
+  clock: Clock,
+  logger: Logger,
+  metrics: Metrics,
+  nudge: (lane: LogLane) => void,
+): Promise<SqliteLogWriter> {
   const log = await openSqliteLogWriter({
     folder: logFolder(config),
     nowMs: clock.nowMs,
     logBytesMax: config.logBytesMax,
     minFreeBytes: config.freeBytesMin,
     logger,
+    onSynced: ({ lane }) => nudge(lane),
   })
   metrics.onCollect(() => {
     for (const lane of logLanes) metrics.logQueueRecords.set({ lane }, log.waitingRecords(lane))
@@ -196,12 +206,12 @@ async function openOwnLog(config: Config, clock: Clock, logger: Logger, metrics:
   return log
 }
 
-/** Tells the worker after each durable append. */
-function nudgingLog(log: EventLogWriter, host: FrontHost): EventLogWriter {
+/** A log from outside, which tells nobody of its commits. */
+function nudgingLog(log: EventLogWriter, nudge: (lane: LogLane) => void): EventLogWriter {
   return {
     append: async (lane, records) => {
       await log.append(lane, records)
-      host.nudge(lane)
+      nudge(lane)
     },
     close: () => log.close(),
   }
@@ -209,7 +219,7 @@ function nudgingLog(log: EventLogWriter, host: FrontHost): EventLogWriter {
 
 /** What readiness says: a code, not the adapter's word. */
 function captureState(condition: 'ok' | 'full' | 'unavailable'): string {
-  return condition === 'ok' ? 'ok' : `log_${condition}`
+  return condition === 'full' ? 'log_or_disk_full' : condition === 'unavailable' ? 'log_unavailable' : 'ok'
 }
 
 function trustedProxiesOf(config: Config): TrustedProxies {

@@ -3,8 +3,8 @@
 // until the children of a killed predecessor are gone too.
 
 import { execFileSync } from 'node:child_process'
-import { accessSync, constants, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { err, ok, type Result } from '#core/result.ts'
@@ -26,10 +26,10 @@ interface LockText {
  */
 export async function acquireDataLock(
   dataFolder: string,
-  options: { waitMsMax: number },
+  options: { waitMsMax: number; onWaiting?: () => void },
 ): Promise<Result<DataLock, string>> {
   try {
-    mkdirSync(dataFolder, { recursive: true, mode: 0o700 })
+    makeFolder(dataFolder)
     accessSync(dataFolder, constants.W_OK)
   } catch (cause) {
     return err(
@@ -39,7 +39,7 @@ export async function acquireDataLock(
   const textPath = join(dataFolder, 'lock')
   const deadline = Date.now() + options.waitMsMax
   let database: Database.Database | undefined
-  for (;;) {
+  for (let isWaiting = false; ; isWaiting = true) {
     try {
       database ??= takeSystemLock(join(dataFolder, 'lock.db'))
     } catch (cause) {
@@ -59,9 +59,17 @@ export async function acquireDataLock(
         `The data folder ${dataFolder} is in use by process ${holders.join(', ')}. Stop it, or set PENNON_DATA to another folder.`,
       )
     }
+    if (!isWaiting) options.onWaiting?.()
     await sleep(50)
   }
   return ok(heldLock(textPath, database))
+}
+
+/** Folder by folder: Node's own recursive way never comes back from a file system that makes no folders. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  mkdirSync(path, { mode: 0o700 })
 }
 
 /** Who holds a folder right now, by its lock file; null when nobody living does. */

@@ -80,21 +80,21 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   let lastComplaintMs = Number.NEGATIVE_INFINITY
 
   return {
-    async capture(request, received, body) {
-      const project = await projectOf(request.token, request.events.length)
-      if ('kind' in project) return project
-      return settle(project, request, prepareEvents(request, project.id, received), received.receivedAtMs, body)
+    capture(request, received, body) {
+      return withProject(request.token, request.events.length, project =>
+        settle(project, request, prepareEvents(request, project.id, received), received.receivedAtMs, body),
+      )
     },
 
-    async capturePrepared(request, receivedAtMs, body) {
-      const project = await projectOf(request.token, request.eventCount)
-      if ('kind' in project) return project
-      const { outcome } = request
-      if (!('refusal' in outcome)) {
-        if (outcome.main !== null) assignProject(outcome.main.bytes, project.id)
-        if (outcome.historical !== null) assignProject(outcome.historical.bytes, project.id)
-      }
-      return settle(project, request, outcome, receivedAtMs, () => body)
+    capturePrepared(request, receivedAtMs, body) {
+      return withProject(request.token, request.eventCount, project => {
+        const { outcome } = request
+        if (!('refusal' in outcome)) {
+          if (outcome.main !== null) assignProject(outcome.main.bytes, project.id)
+          if (outcome.historical !== null) assignProject(outcome.historical.bytes, project.id)
+        }
+        return settle(project, request, outcome, receivedAtMs, () => body)
+      })
     },
 
     keepRefused(input, receivedAtMs) {
@@ -103,20 +103,25 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     },
   }
 
-  /** The project of a key, or what the request comes to without one. */
-  async function projectOf(token: string, eventCount: number): Promise<Project | CaptureOutcome> {
+  /** Calls back with the project of a key: at once, where it is at hand. */
+  async function withProject(
+    token: string,
+    eventCount: number,
+    use: (project: Project) => Promise<CaptureOutcome>,
+  ): Promise<CaptureOutcome> {
+    let project: Project | null
     try {
       const found = dependencies.findProject(token)
-      const project = found instanceof Promise ? await found : found
-      if (project !== null) return project
+      project = found instanceof Promise ? await found : found
     } catch (error) {
       return unavailable(error)
     }
+    if (project !== null) return use(project)
     metrics.eventsRefused.inc({ reason: 'unknown_api_key' }, eventCount)
     return dependencies.unknownKeys === 'reject' ? { kind: 'unknown_project' } : nothingStored
   }
 
-  async function settle(
+  function settle(
     project: Project,
     request: { readonly token: string; readonly historicalMigration: boolean },
     prepared: PreparedEvents | RefusedRequest,
@@ -128,13 +133,24 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       const input = { token: request.token, reason: refusal, field: `batch.${index}`, body: '' }
       metrics.eventsRefused.inc({ reason: refusal })
       keepReject(project, input, body, request.historicalMigration, receivedAtMs)
-      return { kind: 'refused', refusal, index }
+      return Promise.resolve({ kind: 'refused', refusal, index })
     }
-    const { main, historical, rejects, rejectedCount, acceptedByLane } = prepared
+    const { main, historical, rejects } = prepared
+    const granted = rejects.length === 0 ? 0 : limiter.take(project.id, rejects.length, clock.nowMs())
+    const appended =
+      main !== null && historical === null && granted === 0
+        ? eventLog.append('main', main)
+        : appendAll(main, historical, granted === 0 ? null : encodeRejects(project, rejects.slice(0, granted)))
+    return whenAppended(appended, prepared)
+  }
+
+  /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */
+  async function whenAppended(
+    appended: Promise<void>,
+    { acceptedByLane, rejects, rejectedCount }: PreparedEvents,
+  ): Promise<CaptureOutcome> {
     try {
-      const granted = rejects.length === 0 ? 0 : limiter.take(project.id, rejects.length, clock.nowMs())
-      if (main !== null && historical === null && granted === 0) await eventLog.append('main', main)
-      else await appendAll(main, historical, granted === 0 ? null : encodeRejects(project, rejects.slice(0, granted)))
+      await appended
     } catch (error) {
       return unavailable(error)
     }

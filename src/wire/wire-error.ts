@@ -47,7 +47,7 @@ export function encodeWireError(error: WireError): string {
 export const notFound = wireError(
   404,
   'not_found',
-  'There is nothing at this path. The paths are listed in the README.',
+  'There is nothing at this path. GET /api/schema/ lists what is served.',
 )
 
 export function methodNotAllowed(method: string): WireError {

@@ -84,6 +84,32 @@ describe('a start that cannot go on says why in one line and ends with 2', () =>
 })
 
 describe('an instance', () => {
+  it('leaves the first steps on a terminal, without the chatter of the engine', async t => {
+    // The engine writes its trace log to stderr when that is a terminal, so a pipe would not show it.
+    const command = `${process.execPath} --disable-warning=ExperimentalWarning src/main.ts serve`
+    const env = { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: tempDir(t) }
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], {
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let screen = ''
+    terminal.stdout.on('data', chunk => {
+      screen += chunk
+    })
+    const ended = new Promise(resolve => terminal.once('close', resolve))
+    const url = await eventually(() => /serving on (http:\S+)/.exec(screen)?.[1], {
+      timeoutMs: 20_000,
+      what: 'the start',
+    })
+    await eventually(async () => (await (await fetch(`${url}/_readiness`)).text()).includes('"processing":"ok"'), {
+      timeoutMs: 20_000,
+    })
+    process.kill(-terminal.pid!, 'SIGTERM')
+    await ended
+    assert.ok(screen.split('\n').length < 40, `a screen has to hold it:\n${screen.slice(0, 2_000)}`)
+  })
+
   it('keeps data and keys over a stop and a start, ends with 0 and leaves no process behind', async t => {
     const dataFolder = tempDir(t)
     const first = await startPennon({ dataFolder })

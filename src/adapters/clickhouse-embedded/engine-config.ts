@@ -44,7 +44,7 @@ export function serverConfig(options: {
     listen_host: '127.0.0.1',
     http_port: options.httpPort,
     users_config: options.usersFile,
-    logger: { level: 'none' },
+    logger: { level: 'none', console: 0 },
     max_server_memory_usage: options.limits.serverMemoryBytes,
     max_concurrent_queries: 64,
     keep_alive_timeout: 30,

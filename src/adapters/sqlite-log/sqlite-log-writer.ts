@@ -27,7 +27,7 @@ export interface SqliteLogWriterOptions {
   /** How long a commit waits for those of other processes. */
   readonly busyTimeoutMs?: number
   readonly logger?: Pick<Logger, 'error'>
-  /** For traces: called when a sync is known, before the appends that it covers resolve. */
+  /** Called when a sync is known, before the appends that it covers resolve. */
   readonly onSynced?: (synced: Synced) => void
 }
 

@@ -20,7 +20,7 @@ export interface RowPerson {
   readonly propertiesJson: string
 }
 
-/** The row of an event whose additions stand in `draft` already. Source: docs/wire/ingestion.md 6.8, 6.9.3. */
+/** The row of an event whose additions stand in `draft` already. Source: docs/wire/ingestion.md 6.8, 6.9 (3). */
 export function buildStoredEvent(
   state: ProjectState,
   item: ParsedEvent,

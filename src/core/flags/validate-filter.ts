@@ -54,7 +54,9 @@ export function validateFilter(filter: JsonValue, path: string, patterns: Patter
   if (operator !== null && typeof operator !== 'string') {
     issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be text.'))
   } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
-    issues.push(issue(`${path}.operator`, 'invalid_input', `There is no operator "${operator.slice(0, 80)}".`))
+    const known = [...valueFormOf.keys(), ...otherOperators].join(', ')
+    const message = `There is no operator "${operator.slice(0, 80)}". The operators are ${known}.`
+    issues.push(issue(`${path}.operator`, 'invalid_input', message))
   } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
   else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
   else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path, patterns))

@@ -64,17 +64,23 @@ export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
   )
 }
 
-async function handleCapture(
+/** What an answer takes: kept while events wait for the disk, when the request that was parsed is not needed any more. */
+interface Exchange {
+  readonly reply: FastifyReply
+  readonly beacon: boolean
+  readonly random: RandomUint32
+}
+
+function handleCapture(
   dependencies: CaptureRouteDependencies,
   capturePath: CapturePath,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<void> {
-  const { service, clock } = dependencies
+): void | Promise<void> {
+  const { service, clock, random } = dependencies
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
   if (!query.ok) return refuse(reply, query.error)
-  const { beacon } = query.value
   const { headers } = request
   const input: CaptureInput = {
     body: request.body as Buffer,
@@ -88,61 +94,78 @@ async function handleCapture(
     fallbackToken: query.value.token ?? textOfHeader(headers['x-posthog-project-api-key']),
   }
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
+  const exchange = { reply, beacon: query.value.beacon, random }
   const decoded = decodeInline(input)
-  if (decoded.kind === 'events') {
-    const received = { receivedAtMs, ip, random: dependencies.random }
-    return answer(await service.capture(decoded.request, received, decoded.body))
+  switch (decoded.kind) {
+    case 'events':
+      return answerWhenStored(service.capture(decoded.request, { receivedAtMs, ip, random }, decoded.body), exchange)
+    case 'too_much_work':
+      return decodeElsewhere(dependencies, { input, receivedAtMs, ip }, exchange)
+    default:
+      return answerPrepared(dependencies, decoded, receivedAtMs, exchange)
   }
-  const prepared = decoded.kind === 'too_much_work' ? await decodeInThread() : decoded
+}
+
+async function decodeElsewhere(
+  dependencies: CaptureRouteDependencies,
+  { input, receivedAtMs, ip }: Omit<DecodeJob, 'input'> & { readonly input: CaptureInput },
+  exchange: Exchange,
+): Promise<void> {
+  // What lies in memory of its own moves to the thread; a slice of a shared pool is copied.
+  const whole = input.body.buffer.byteLength === input.body.length
+  const body = whole ? (input.body as Buffer<ArrayBuffer>) : new Uint8Array(input.body)
+  const job: DecodeJob = { input: { ...input, body }, receivedAtMs, ip }
+  let prepared: PreparedCapture
+  try {
+    prepared = await dependencies.decodeThreads.run(job, body.length, [body.buffer])
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    return refuseForNow(exchange)
+  }
+  await answerPrepared(dependencies, prepared, receivedAtMs, exchange)
+}
+
+function answerPrepared(
+  { service }: CaptureRouteDependencies,
+  prepared: PreparedCapture,
+  receivedAtMs: number,
+  exchange: Exchange,
+): void | Promise<void> {
   switch (prepared.kind) {
     case 'prepared':
-      return answer(await service.capturePrepared(prepared, receivedAtMs, prepared.body))
+      return answerWhenStored(service.capturePrepared(prepared, receivedAtMs, prepared.body), exchange)
     case 'no_event_left':
-      return sendJson(reply, 200, accepted)
+      return sendJson(exchange.reply, 200, accepted)
     case 'refused': {
       const { error, token, body } = prepared
       service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body }, receivedAtMs)
-      return refuse(reply, error)
-    }
-    case 'thread_lost':
-      return refuseForNow()
-  }
-
-  async function decodeInThread(): Promise<PreparedCapture | { kind: 'thread_lost' }> {
-    // What lies in memory of its own moves to the thread; a slice of a shared pool is copied.
-    const whole = input.body.buffer.byteLength === input.body.length
-    const body = whole ? (input.body as Buffer<ArrayBuffer>) : new Uint8Array(input.body)
-    const job: DecodeJob = { input: { ...input, body }, receivedAtMs, ip }
-    try {
-      return await dependencies.decodeThreads.run(job, body.length, [body.buffer])
-    } catch (error) {
-      if (!(error instanceof PortError)) throw error
-      return { kind: 'thread_lost' }
+      return refuse(exchange.reply, error)
     }
   }
+}
 
-  function answer(outcome: CaptureOutcome): void {
-    switch (outcome.kind) {
-      case 'accepted':
-        if (beacon) reply.code(204).send()
-        else sendJson(reply, 200, accepted)
-        break
-      case 'refused':
-        refuse(reply, eventRefused(outcome.refusal))
-        break
-      case 'unknown_project':
-        refuse(reply, captureErrors.unknownApiKey)
-        break
-      case 'unavailable':
-        refuseForNow()
-    }
+async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Exchange): Promise<void> {
+  const outcome = await stored
+  switch (outcome.kind) {
+    case 'accepted':
+      if (exchange.beacon) exchange.reply.code(204).send()
+      else sendJson(exchange.reply, 200, accepted)
+      break
+    case 'refused':
+      refuse(exchange.reply, eventRefused(outcome.refusal))
+      break
+    case 'unknown_project':
+      refuse(exchange.reply, captureErrors.unknownApiKey)
+      break
+    case 'unavailable':
+      refuseForNow(exchange)
   }
+}
 
-  /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
-  function refuseForNow(): void {
-    reply.header('retry-after', String(1 + (dependencies.random() % retryAfterSecondsMax)))
-    refuse(reply, captureErrors.transient)
-  }
+/** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
+function refuseForNow({ reply, random }: Exchange): void {
+  reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
+  refuse(reply, captureErrors.transient)
 }
 
 function decodeInline(input: CaptureInput): DecodedCapture {

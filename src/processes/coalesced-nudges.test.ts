@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { LogLane } from '#core/events/captured-event.ts'
+import { coalesceNudges } from './coalesced-nudges.ts'
+
+test('the first nudge goes at once, many become one that comes later, and lanes do not hold each other up', t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const sent: LogLane[] = []
+  const nudge = coalesceNudges(lane => sent.push(lane))
+  for (let count = 0; count < 100; count++) nudge('main')
+  nudge('historical')
+  assert.deepEqual(sent, ['main', 'historical'])
+  t.mock.timers.tick(10)
+  assert.deepEqual(sent, ['main', 'historical', 'main'])
+  nudge('main')
+  t.mock.timers.tick(10)
+  assert.equal(sent.length, 4, 'a nudge during the rest is sent at its end')
+  t.mock.timers.tick(50)
+  assert.equal(sent.length, 4)
+  nudge('main')
+  assert.equal(sent.length, 5, 'after a quiet time it goes at once again')
+})
