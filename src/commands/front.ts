@@ -1,7 +1,7 @@
 // `pennon front`: one of several HTTP processes on one port, started by `serve` through node:cluster.
 
 import { systemClock } from '../adapters/system/clock.ts'
-import { composeFront, type FrontHost } from '../compose/front.ts'
+import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
 import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
@@ -20,12 +20,13 @@ export async function front(): Promise<void> {
   const logger = createLogger({ level: config.logLevel, process: 'front' })
   const metrics = createMetrics({ defaultMetrics: true })
   const host = parentHost()
-  const composed = await composeFront({ config, clock: systemClock, logger, metrics, host })
-
+  // Heard from the first moment on: a stop, or the parent's end, may come while the stores are being opened.
+  let composed: Front | undefined
   watchParent(async () => {
-    await composed.close()
+    await composed?.close()
     process.exit(0)
   }, host.receive)
+  composed = await composeFront({ config, clock: systemClock, logger, metrics, host })
   try {
     tell({ type: 'listening', ...(await composed.listen()) })
   } catch (cause) {

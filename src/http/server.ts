@@ -48,7 +48,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     keepAliveTimeout: connectionTimeouts.keepAliveMs,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    return503OnClosing: true,
+    // What still comes in on open connections is served, and is their last request.
+    return503OnClosing: false,
   })
   server.server.headersTimeout = connectionTimeouts.headersMs
   server.removeAllContentTypeParsers()

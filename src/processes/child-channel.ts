@@ -20,6 +20,7 @@ export function watchParent(onEnd: (reason: EndReason) => void, onMessage?: (mes
   process.on('SIGINT', onSignal)
   if (process.send === undefined) return
   process.on('disconnect', () => end('parent_gone'))
+  if (!process.connected) end('parent_gone')
   process.on('message', (message: { type: string }) => {
     if (message.type === 'shutdown') end('shutdown')
     else onMessage?.(message)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
@@ -164,6 +164,48 @@ describe('an instance', () => {
     const startedStopping = performance.now()
     assert.equal(await pennon.stop(), 0, pennon.output())
     assert.ok(performance.now() - startedStopping < 9_000)
+  })
+
+  it('serves what a connection still sends while it stops', async t => {
+    const pennon = await startPennon({ waitForProcessing: false })
+    const client = connect(pennon.port, '127.0.0.1')
+    t.after(() => client.destroy())
+    let answers = ''
+    client.on('data', chunk => {
+      answers += chunk
+    })
+    const body = JSON.stringify({ api_key: testProjectKey, event: 'last', distinct_id: 'ada' })
+    const request = `POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    await new Promise(resolve => client.write(request.slice(0, -10), resolve))
+    await fetch(`${pennon.url}/_liveness`) // by now the server has read what came before
+    const stopped = pennon.stop()
+    await eventually(() =>
+      fetch(`${pennon.url}/_liveness`).then(
+        () => false,
+        () => true,
+      ),
+    )
+    client.write(request.slice(-10) + request)
+    await new Promise(resolve => client.once('close', resolve))
+    assert.match(answers, /^HTTP\/1.1 200 /)
+    assert.doesNotMatch(answers, /HTTP\/1.1 [45]/)
+    assert.equal(await stopped, 0, pennon.output())
+  })
+
+  it('has fronts that end with their parent, also while they are starting', async t => {
+    const pennon = await startPennon({ dataFolder: tempDir(t), waitForProcessing: false })
+    await pennon.stop()
+    const front = fork('src/main.ts', ['front'], {
+      execArgv: ['--disable-warning=ExperimentalWarning'],
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: pennon.dataFolder },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    t.after(() => front.kill('SIGKILL'))
+    const ended = new Promise(resolve => front.once('exit', resolve))
+    await new Promise(resolve => front.once('spawn', resolve))
+    front.disconnect()
+    const timeout = new Promise(resolve => setTimeout(() => resolve('still there'), 15_000).unref())
+    assert.equal(await Promise.race([ended, timeout]), 0)
   })
 
   it('refuses a second start on its folder, naming who holds it', async t => {
