@@ -5,6 +5,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64, looksLikeBase64 } from './base64.ts'
 import { captureErrors } from './capture-errors.ts'
+import { formField, isRepeatedField } from './form-fields.ts'
 import { gunzip, type Inflated, inflateEncoding, isGzip } from './inflate.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -151,13 +152,13 @@ interface CaptureForm {
 
 function readForm(payload: Buffer): Result<CaptureForm, WireError> {
   if (!isUtf8(payload)) return err(captureErrors.invalidForm)
-  const form = new URLSearchParams(payload.toString('utf8'))
-  if (form.getAll('data').length > 1) return err(captureErrors.invalidForm)
-  const data = form.get('data')
+  const form = payload.toString('utf8')
+  if (isRepeatedField(form, 'data')) return err(captureErrors.invalidForm)
+  const data = formField(form, 'data')
   return ok({
     data: data === null ? null : queryData(data),
-    compression: form.get('compression') ?? '',
-    token: form.get('token') ?? form.get('api_key'),
+    compression: formField(form, 'compression') ?? '',
+    token: formField(form, 'token') ?? formField(form, 'api_key'),
   })
 }
 

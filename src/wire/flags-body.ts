@@ -6,6 +6,7 @@ import { type JsonValue, parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from './base64.ts'
 import { decideErrors, decompressedBytesMax, unsupportedContentType } from './decide-errors.ts'
+import { formField } from './form-fields.ts'
 import { gunzip, type Inflated, inflateEncoding } from './inflate.ts'
 import { hasMoreValuesThan } from './json-value-count.ts'
 import { parseTolerantJson } from './tolerant-json.ts'
@@ -152,7 +153,7 @@ function decodeForm(body: FlagsBody, decompressLz64: DecompressLz64 | undefined)
     case 'lz64':
     case 'lz-string': {
       if (decompressLz64 === undefined) return err(decideErrors.unsupportedCompression)
-      const data = new URLSearchParams(text).get('data')?.replaceAll(' ', '+') ?? ''
+      const data = formField(text, 'data')?.replaceAll(' ', '+') ?? ''
       const inner = decompressLz64(data, decompressedBytesMax)
       return inner === null ? err(decideErrors.invalidJson) : parseStrict(inner)
     }
