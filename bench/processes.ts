@@ -39,7 +39,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
 
 /** A load run and the server's CPU in it. */
 export async function measured(pid: number, options: LoadOptions): Promise<LoadResult & { cpuMicros: number }> {
-  await load({ ...options, durationMs: Math.min(1_500, options.durationMs) }) // warm-up: compiled code, open files
+  await load({ ...options, durationMs: Math.min(3_000, options.durationMs) }) // until the compiler has settled
   const before = cpuSeconds(pid)
   const result = await load(options)
   return { ...result, cpuMicros: ((cpuSeconds(pid) - before) / result.answerCount) * 1e6 }

@@ -1,14 +1,9 @@
 // The commands. Each lives in a file of its own under `commands/`, loaded only when it is called.
 
-import { enableCompileCache } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import '../bin/compile-cache.js'
+import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
 import { version } from './version.ts'
-
-// Types are stripped once, not at every start of every process and thread. Where the folder cannot be written, they just
-// are stripped again.
-process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url))
-enableCompileCache(process.env.NODE_COMPILE_CACHE)
 
 const program = new Command('pennon')
   .description('Feature flags and event ingestion over PostHog’s wire protocol.')
@@ -79,3 +74,5 @@ program
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
 await program.parseAsync()
+// Now, not at the end: a process that is killed would never leave anything behind.
+flushCompileCache()

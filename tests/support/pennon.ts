@@ -48,7 +48,8 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   const launched = [
     ...(options.launcher ?? []),
     process.execPath,
-    '--disable-warning=ExperimentalWarning',
+    // As `npm start` does.
+    ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8', '--import', './bin/compile-cache.js'],
     'src/main.ts',
     ...(options.arguments ?? ['serve']),
   ]

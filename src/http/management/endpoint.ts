@@ -85,7 +85,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   const read = createReader(endpoint)
   return endpoint.paths.map((path, index) =>
     toRoute(deps, endpoint, path, index, async (request, signal) => {
-      const call = read(request, signal)
+      const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle(call)
     }),
   )
@@ -103,7 +103,7 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
       const project = await findProjectOf(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
       if (!mayUseProject(caller, project.id)) return refusal(permissionDenied('This key is limited to other projects.'))
-      const call = read(request, signal)
+      const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle({ ...call, project })
     }),
   )
@@ -137,10 +137,10 @@ function findProjectOf(
 
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
   const parseBody = endpoint.body === undefined ? null : createBodyParser(endpoint.body)
-  return (request: FastifyRequest, signal: AbortSignal): Call<Q, Static<S>> | Answer => {
+  return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)
-    const body = parseBody?.(request.body as Buffer)
+    const body = await parseBody?.(request.body as Buffer)
     if (body?.ok === false) return refusal(body.error)
     return {
       request,

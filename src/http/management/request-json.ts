@@ -1,7 +1,6 @@
 // The body of a private API request: bytes → JSON → checked against the endpoint's schema, or the one error to answer.
 
 import type { TSchema } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -11,17 +10,28 @@ import { invalid, invalidInput, required } from './answers.ts'
 /** Deeper than any flag; far below what recursive code stands. */
 const nestingMax = 100
 
-export type BodyParser = (bytes: Buffer) => Result<JsonObject, WireError>
+export type BodyParser = (bytes: Buffer) => Promise<Result<JsonObject, WireError>>
 
-/** Compiles the schema once. An empty body is `{}`. Fields that the schema does not name are let through. */
+/**
+ * Compiles the schema with the first body, not before: the compiler is 8 MiB, and most starts never need it. An empty
+ * body is `{}`. Fields that the schema does not name are let through.
+ */
 export function createBodyParser(schema: TSchema): BodyParser {
-  const validator = Compile(schema)
-  return bytes => {
+  let compiled: ReturnType<typeof compile> | undefined
+  return async bytes => {
     const parsed = parseBody(bytes)
-    if (!parsed.ok || validator.Check(parsed.value)) return parsed
+    if (!parsed.ok) return parsed
+    compiled ??= compile(schema)
+    const validator = await compiled
+    if (validator.Check(parsed.value)) return parsed
     const problems = validator.Errors(parsed.value) as Iterable<SchemaProblem>
     return err(describe([...problems]))
   }
+}
+
+async function compile(schema: TSchema) {
+  const { Compile } = await import('typebox/compile')
+  return Compile(schema)
 }
 
 function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
