@@ -1,6 +1,7 @@
 // Texts that count as numbers for `gt`, `between` and dates: exactly the literals that Rust reads as a float.
 
-const floatForm = /^[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|(inf|infinity|nan))$/i
+/** Texts come from the public: no digit may be matched in two ways, or a long run of them takes forever to refuse. */
+const floatForm = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(inf|infinity|nan))$/i
 
 /** The number a text stands for, `inf` and `nan` included; null when it is none. Source: docs/wire/evaluation.md 5.9. */
 export function parseFloatText(text: string): number | null {
