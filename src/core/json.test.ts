@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { isRawNumber, type JsonValue, parseJson } from './json.ts'
+import { isRawNumber, type JsonValue, parseJson, textOf } from './json.ts'
 
 const digits = (min: number, max: number) =>
   fc.array(fc.constantFrom(...'0123456789'), { minLength: min, maxLength: max }).map(list => list.join(''))
@@ -41,5 +41,17 @@ describe('parseJson', () => {
     parseJson(`["${',      '.repeat(30_000)}"${', '.repeat(1)}${'1'.repeat(200_000)}]`)
     parseJson(`["${':1111.1111'.repeat(30_000)}"]`)
     assert.ok(performance.now() - startedMs < 1_000)
+  })
+})
+
+describe('textOf', () => {
+  it('writes whole literals of 64 bits as digits, and longer ones as doubles, in time', () => {
+    for (const digits of ['18446744073709551615', '-9223372036854775808', '12345678901234567890'])
+      assert.equal(textOf(parseJson(digits)), digits)
+    assert.equal(textOf(parseJson('18446744073709551616')), '1.8446744073709552e+19')
+    assert.equal(textOf(parseJson('-9223372036854775809')), '-9.223372036854776e+18')
+    const startedMs = performance.now()
+    assert.equal(textOf(parseJson('9'.repeat(2_000_000))), 'Infinity')
+    assert.ok(performance.now() - startedMs < 300)
   })
 })

@@ -76,6 +76,7 @@ export function mergeObjects(base: JsonObject, over: JsonObject): JsonObject {
 
 const twoTo64 = 18446744073709551615n
 const minusTwoTo63 = -9223372036854775808n
+const integerCharsMax = 20
 
 /**
  * The text form of a JSON value, which operators compare and hash: strings bare, whole literals as digits, other
@@ -115,7 +116,8 @@ function numberText(value: number): string {
 }
 
 function literalText(literal: string): string {
-  if (/^-?\d+$/.test(literal) && literal !== '-0') {
+  // Longer ones do not fit 64 bits, and making a BigInt of a million digits takes half a second.
+  if (literal.length <= integerCharsMax && /^-?\d+$/.test(literal) && literal !== '-0') {
     const integer = BigInt(literal)
     if (integer <= twoTo64 && integer >= minusTwoTo63) return integer.toString()
   }

@@ -96,6 +96,22 @@ describe('evaluation', () => {
     assert.deepEqual(valuesOf(sliced), valuesOf(evaluateFlags(project, all, subject)))
   })
 
+  it('looks at the time after every flag once a large value is among what they read', () => {
+    const flags = Array.from({ length: 10 }, (_, index) =>
+      personFlag(index + 1, `flag-${index}`, 'plan', `pro-${index}`),
+    )
+    for (const plan of ['x'.repeat(100_000), ['x'], JSON.rawJSON(`1${'0'.repeat(100_000)}`) as unknown as JsonValue]) {
+      const evaluation = new FlagEvaluation(
+        compileTestProject({ flags }),
+        null,
+        aSubject({ personProperties: { plan } }),
+      )
+      let sliceCount = 1
+      while (!evaluation.advance(() => true)) sliceCount++
+      assert.equal(sliceCount, flags.length)
+    }
+  })
+
   it('drops an unreadable definition alone, names it, and counts it as missing for those that test it', () => {
     const flags: JsonObject[] = [
       personFlag(1, 'good', 'plan', 'pro', 'is_not'),

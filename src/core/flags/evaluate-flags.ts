@@ -43,7 +43,7 @@ export class FlagEvaluation {
       const position = order[this.next++]!
       if (this.selected !== null && !this.selected[position]) continue
       this.decide(position)
-      weight += flags[position]!.weight
+      weight += this.reader.hasLargeValue ? weightPerLook : flags[position]!.weight
     }
     return true
   }

@@ -59,6 +59,8 @@ export class SubjectReader {
   failure: UnknownReason | null = null
   /** What shared tests answered already. */
   readonly remembered: RememberedAnswers
+  /** A value was read that takes a filter longer than usual: whoever evaluates looks at the time more often. */
+  hasLargeValue = false
   private readonly layers: PersonLayers
   private readonly storedPerson: StoredPerson | null
   private readonly personFailure: UnknownReason | null
@@ -81,6 +83,7 @@ export class SubjectReader {
     const known = this.personValues[key.position]
     if (known !== notRead) return known
     const value = this.readPersonValue(key)
+    if (isLarge(value)) this.hasLargeValue = true
     if (this.failure === null) this.personValues[key.position] = value
     return value
   }
@@ -116,6 +119,7 @@ export class SubjectReader {
     if (name === undefined || this.groupKey(typeIndex) === '') return undefined
     if (key === '$group_key') return ownValue(this.subject.groups, name)
     const requested = requestedGroupProperty(this.subject, name, key)
+    if (isLarge(requested)) this.hasLargeValue = true
     if (requested !== undefined) return requested
     const row = this.subject.groupRows.get(typeIndex)
     if (row === undefined || (row.ok && row.value === null)) return undefined
@@ -123,6 +127,12 @@ export class SubjectReader {
     this.failure = row.error
     return undefined
   }
+}
+
+const largeTextChars = 4_096
+
+function isLarge(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' ? value.length > largeTextChars : typeof value === 'object' && value !== null
 }
 
 /** What the request itself says about a group's property. */

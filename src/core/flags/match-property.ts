@@ -101,8 +101,21 @@ function compileExact(filter: JsonValue, settings: MatchSettings): Matches {
   return value => value === wanted || foldedText(value) === wanted
 }
 
+/** Text forms of lists, objects and kept literals: a property is tested by many filters, and a large one takes long. */
+const knownTexts = new WeakMap<object, string>()
+
+function propertyText(value: JsonValue): string {
+  if (typeof value !== 'object' || value === null) return textOf(value)
+  let text = knownTexts.get(value)
+  if (text === undefined) {
+    text = textOf(value)
+    knownTexts.set(value, text)
+  }
+  return text
+}
+
 function foldedText(value: JsonValue): string {
-  return (typeof value === 'string' ? value : textOf(value)).toLowerCase()
+  return (typeof value === 'string' ? value : propertyText(value)).toLowerCase()
 }
 
 function isBooleanLike(value: JsonValue): boolean {
@@ -128,7 +141,7 @@ function asciiFold(text: string): string {
 }
 
 function asciiFoldedText(value: JsonValue): string {
-  return asciiFold(typeof value === 'string' ? value : textOf(value))
+  return asciiFold(typeof value === 'string' ? value : propertyText(value))
 }
 
 function compileContains(filter: JsonValue): Matches {
@@ -158,7 +171,7 @@ function compileEndsWith(filter: JsonValue): Matches {
 function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   const regex = compileFlagRegex(textOf(filter))
   if (!regex.ok) return `the pattern cannot be used: ${regex.error}`
-  return value => regex.value.find(textOf(value)) === wanted
+  return value => regex.value.find(propertyText(value)) === wanted
 }
 
 /** The double that a number or a numeric text stands for; null otherwise. */
@@ -205,6 +218,6 @@ function compileDate(
 function semverCompiler(operator: SemverOperator): Operator['compile'] {
   return filter => {
     const test = compileSemver(operator, textOf(filter))
-    return test === null ? never : value => test(textOf(value))
+    return test === null ? never : value => test(propertyText(value))
   }
 }

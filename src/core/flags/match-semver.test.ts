@@ -12,7 +12,17 @@ describe('versions', () => {
     assert.equal(holds('semver_eq', 'v1.02', '1.2.0'), true)
     assert.equal(holds('semver_eq', '1.2.3', ' 1.2.3 '), true)
     assert.equal(holds('semver_eq', '1.2.3', 'vv1.2.3'), false)
-    for (const text of ['', '1.2.3.4', 'abc', '1..2', '1.2.x', '99999999999999999999', '1.2.3-', '1.2.3-01']) {
+    for (const text of [
+      '',
+      '1.2.3.4',
+      'abc',
+      '1..2',
+      '1.2.x',
+      '99999999999999999999',
+      '1.2.3-',
+      '1.2.3-01',
+      `1.0.0-${'1.'.repeat(600)}1`,
+    ]) {
       assert.equal(parseSemver(text), null, text)
     }
   })

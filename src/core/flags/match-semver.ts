@@ -24,6 +24,8 @@ export const semverOperators = [
 export type SemverOperator = (typeof semverOperators)[number]
 
 const numberMax = 2n ** 64n - 1n
+/** Texts come from the public: no version is longer, and taking a million parts apart takes too long. Source: ours. */
+const versionCharsMax = 1_000
 const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/
 
 /** A filter value turned into a test of a property's text; null when no version can ever satisfy it. */
@@ -55,6 +57,7 @@ export function compileSemver(operator: SemverOperator, filterText: string): ((t
 
 /** `v1.02` reads as 1.2.0; null for more than three parts or anything else that is no version. */
 export function parseSemver(text: string): Semver | null {
+  if (text.length > versionCharsMax) return null
   const trimmed = (text.startsWith('v') ? text.slice(1) : text).trim()
   const tailAt = trimmed.search(/[-+]/)
   const numbers = (tailAt < 0 ? trimmed : trimmed.slice(0, tailAt)).split('.')
