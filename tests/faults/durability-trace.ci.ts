@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
+import { eventually } from '../support/eventually.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -32,6 +33,7 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
   ]
   const pennon = await startPennon({ dataFolder, launcher })
   try {
+    await quietState(tracePath)
     const response = await pennon.post('/capture/', {
       api_key: testProjectKey,
       event: 'traced',
@@ -56,7 +58,6 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
   const isRowSync = (call: Call) => /f(data)?sync\(.*\/events\/.*store\//.test(call.text)
   const rowSyncs = calls.filter(call => isRowSync(call) && call.seconds > answer.seconds)
   assert.ok(rowSyncs.length > 0, 'the rows were synced after the answer')
-  const isStateSync = (call: Call) => /f(data)?sync\(.*\/state\.db/.test(call.text)
   const position = calls.find(call => isStateSync(call) && call.seconds > rowSyncs[0]!.seconds)
   assert.ok(position, 'the position was synced after the rows')
   const early = calls.filter(
@@ -64,6 +65,22 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
   )
   assert.deepEqual(early, [], 'nothing of the state was committed between the answer and the rows')
 })
+
+/** Waits until what every start writes (position claimed, usage computed) is over: what is written then is the event's. */
+async function quietState(tracePath: string): Promise<void> {
+  const quietSeconds = 1.5
+  await eventually(
+    () => {
+      const last = readCalls(tracePath).findLast(isStateSync)
+      return Date.now() / 1000 - (last?.seconds ?? 0) > quietSeconds
+    },
+    { timeoutMs: 30_000, what: 'a quiet state' },
+  )
+}
+
+function isStateSync(call: Call): boolean {
+  return /f(data)?sync\(.*\/state\.db/.test(call.text)
+}
 
 function hasStrace(): boolean {
   try {
