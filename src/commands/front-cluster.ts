@@ -45,6 +45,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
             tell(worker, { type: 'processing', state: host.processingState() })
             return resolve(message)
           case 'listen_failed':
+            worker.process.kill('SIGKILL') // deaf: one that is started again may get the port
             return reject(
               Object.assign(new Error(message.message), { code: /EADDRINUSE|EACCES/.exec(message.message)?.[0] }),
             )

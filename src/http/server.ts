@@ -61,6 +61,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       register(path, route)
       const methods = methodsOfPath.get(path) ?? new Set()
       methodsOfPath.set(path, methods.add(route.method))
+      if (answersHead(route)) methods.add('HEAD')
     }
   }
   for (const [path, methods] of methodsOfPath) registerOtherMethods(path, methods)
@@ -88,6 +89,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       method: route.method,
       url: path,
       bodyLimit: route.bodyLimitBytes,
+      exposeHeadRoute: answersHead(route),
       config: { route },
       onRequest: forgetUnreadableContentType,
       handler: (request, reply) => {
@@ -214,6 +216,11 @@ function wireErrorOf(error: Error & { code?: string; statusCode?: number }, rout
     return wireError(error.statusCode, 'invalid_request', error.message)
   }
   return internalError
+}
+
+/** Load balancers and scripts ask with HEAD. Not of the wire: there a GET may send events, and HEAD has rules of its own. */
+function answersHead(route: Route): boolean {
+  return route.method === 'GET' && (route.group === 'health' || route.group === 'management')
 }
 
 function spellings(path: string): string[] {

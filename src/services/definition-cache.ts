@@ -11,7 +11,7 @@ export interface DefinitionCache<T> {
   findById(projectId: number): T | null
   /** Resolves when everything up to `revision` is served. */
   catchUp(revision: number): Promise<void>
-  /** False until definitions were read once, and while reading them has kept failing. */
+  /** Whether definitions were read; the last ones go on being served while reading newer ones fails. */
   isServing(): boolean
   close(): void
 }
@@ -24,12 +24,16 @@ export interface DefinitionCacheOptions<T> {
   readonly pollMs: number
 }
 
+/** One line per this long while the state cannot be read; it is asked five times a second. */
+const complaintPauseMs = 10_000
+
 /** Loads everything, then follows. @throws PortError when the first load fails. */
 export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>): Promise<DefinitionCache<T>> {
   const byToken = new Map<string, T>()
   const byId = new Map<number, { token: string; compiled: T }>()
   let served = -1
   let loading: Promise<void> | undefined
+  let complainedAtMs = Number.NEGATIVE_INFINITY
 
   await refresh()
   const timer = setInterval(() => void poll(), options.pollMs)
@@ -51,6 +55,9 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     try {
       if ((await options.store.revision()) > served) await refresh()
     } catch (cause) {
+      const nowMs = performance.now()
+      if (nowMs - complainedAtMs < complaintPauseMs) return
+      complainedAtMs = nowMs
       options.logger.warn({ err: cause }, 'definitions could not be refreshed; the last ones are served')
     }
   }

@@ -165,6 +165,14 @@ describe('the route table', () => {
     }
   })
 
+  it('answers HEAD where it answers GET, but for the wire', async () => {
+    const withKey = { headers: { authorization: `Bearer ${testPersonalKey}` } }
+    assert.deepEqual(await ask('HEAD', '/_readiness'), { status: 200, text: '', contentType: 'application/json' })
+    assert.equal((await ask('HEAD', '/api/projects/@current/persons/', withKey)).status, 200)
+    assert.equal((await ask('HEAD', '/api/projects/@current/persons/')).status, 401)
+    assert.equal((await ask('HEAD', '/capture/?data=e30=')).status, 405)
+  })
+
   it('names no flag to a GET', async () => {
     const created = await ask('POST', '/api/projects/@current/feature_flags/', {
       headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
