@@ -15,9 +15,14 @@ export interface EncodedRecords {
 
 const laneCodes = new Map<Lane, number>(lanes.map((lane, index) => [lane, index]))
 
-/** Small runs are copied out of a buffer that the next encoder uses again; larger ones take their buffer along. */
-const copiedBytesMax = 32 * 1024
-const spareBytesMax = 256 * 1024
+/**
+ * Runs up to here are copied out of a buffer that the next encoder uses again, since every new one brings the next full
+ * garbage collection closer; larger ones take their buffer along.
+ */
+const copiedBytesMax = 256 * 1024
+/** A run that may share its memory with others; a longer one is alone in its memory, so that it can be transferred. */
+const pooledBytesMax = 2 * 1024
+const spareBytesMax = 512 * 1024
 const firstBufferBytes = 64 * 1024
 /** Texts up to here reserve three bytes per UTF-16 unit instead of being measured. */
 const unmeasuredLength = 4096
@@ -109,7 +114,7 @@ export class RecordEncoder {
     const buffer = this.#buffer
     if (buffer === null) return new Uint8Array(0)
     if (this.#used > copiedBytesMax) return new Uint8Array(buffer.buffer.transfer(this.#used))
-    const copy = Buffer.allocUnsafe(this.#used)
+    const copy = this.#used <= pooledBytesMax ? Buffer.allocUnsafe(this.#used) : Buffer.allocUnsafeSlow(this.#used)
     buffer.copy(copy, 0, 0, this.#used)
     if (buffer.length <= spareBytesMax) spare = buffer
     // Not a Buffer, whose `slice` would share memory where the type promises a copy.
