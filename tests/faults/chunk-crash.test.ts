@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
@@ -187,4 +188,26 @@ describe('a worker that stops between two steps of a chunk', () => {
       })
     }
   }
+})
+
+describe('an event that stands twice in the log, in two segments of it', () => {
+  it('is found and counted once', async t => {
+    const dataFolder = tempDir(t)
+    const projectId = await makeState(dataFolder, ++runCount)
+    const folder = join(dataFolder, 'log')
+    // Segments that one frame fills, so that the repeats and the story lie in different files.
+    const log = await openSqliteLogWriter({ folder, nowMs: clock.nowMs, logBytesMax: 2 ** 30, segmentBytesMax: 1 })
+    const told = story(projectId).slice(0, 5)
+    for (const event of [...told, ...told]) await log.append('main', encodedEvents([event]))
+    await log.close()
+    assert.ok(readdirSync(join(folder, 'main')).filter(name => name.endsWith('.db')).length > 1)
+
+    await work(dataFolder, null)
+    const seen = (await look(dataFolder, projectId)) as { events: { uuid: string }[]; outcomes: unknown }
+    assert.deepEqual(
+      seen.events.map(event => event.uuid).toSorted(),
+      told.map(event => event.uuid),
+    )
+    assert.deepEqual(seen.outcomes, [{ outcome: 'stored', reason: '', count: 10 }], 'repeats included (the balance)')
+  })
 })
