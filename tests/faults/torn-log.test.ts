@@ -4,7 +4,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { leaveLastCommitWhole, tearLastCommit } from './torn-log.check.ts'
 
 /** No divisor of the page or frame size, so that samples fall on every part of both. */
-const stride = 61
+const stride = 241
 
 describe('a log whose last commit was torn by a power cut', () => {
   it('has the last unit as well when nothing was torn', async t => {
