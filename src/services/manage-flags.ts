@@ -1,7 +1,7 @@
 // Flags as the private API writes them: validated, normalised, versioned, and served by this front before the answer.
 // What may be stored is decided in `core/flags/validate-flag.ts`; who may write, before we are called.
 
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import type { FlagIssue } from '#core/flags/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/normalize-filters.ts'
 import { type FlagToValidate, validateFlag } from '#core/flags/validate-flag.ts'
@@ -15,22 +15,6 @@ export interface ManageFlagsDeps {
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
 }
-
-type WritableFields =
-  | 'key'
-  | 'name'
-  | 'filters'
-  | 'active'
-  | 'deleted'
-  | 'ensureExperienceContinuity'
-  | 'bucketingIdentifier'
-  | 'evaluationRuntime'
-  | 'evaluationContexts'
-  | 'hasEncryptedPayloads'
-  | 'isRemoteConfiguration'
-  | 'tags'
-
-export type FlagFields = Partial<Pick<Flag, WritableFields>>
 
 export interface WriteOptions {
   /** The flag's own percentage in definitions older than `filters.groups`. */

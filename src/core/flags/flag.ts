@@ -28,3 +28,22 @@ export interface Flag {
   /** Label of the key that wrote it, or null. */
   readonly createdBy: string | null
 }
+
+/** What a write may set; the rest is kept by the store. */
+export type FlagFields = Partial<
+  Pick<
+    Flag,
+    | 'key'
+    | 'name'
+    | 'filters'
+    | 'active'
+    | 'deleted'
+    | 'ensureExperienceContinuity'
+    | 'bucketingIdentifier'
+    | 'evaluationRuntime'
+    | 'evaluationContexts'
+    | 'hasEncryptedPayloads'
+    | 'isRemoteConfiguration'
+    | 'tags'
+  >
+>

@@ -1,7 +1,7 @@
 // Feature flags, their versions and what changed between two of them.
 
 import Type, { type Static } from 'typebox'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
@@ -105,25 +105,7 @@ export function encodeFlag(flag: Flag): FlagJson {
 }
 
 /** The fields of a body that are there, in the core's names; null where PostHog allows it means the default. */
-export function decodeFlag(
-  body: UpdateFlagJson,
-): Partial<
-  Pick<
-    Flag,
-    | 'key'
-    | 'name'
-    | 'filters'
-    | 'active'
-    | 'deleted'
-    | 'ensureExperienceContinuity'
-    | 'bucketingIdentifier'
-    | 'evaluationRuntime'
-    | 'evaluationContexts'
-    | 'hasEncryptedPayloads'
-    | 'isRemoteConfiguration'
-    | 'tags'
-  >
-> {
+export function decodeFlag(body: UpdateFlagJson): FlagFields {
   const contexts = body.evaluation_contexts === undefined ? body.evaluation_tags : body.evaluation_contexts
   return {
     ...(body.key === undefined ? {} : { key: body.key }),
