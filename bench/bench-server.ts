@@ -3,12 +3,27 @@
 import { execFileSync } from 'node:child_process'
 import { loopPrecisionMs } from '../src/telemetry/metrics.ts'
 import { type Pennon, startPennon, testProjectKey } from '../tests/support/pennon.ts'
+import { startPostgres } from '../tests/support/postgres.ts'
 import { cores } from './processes.ts'
 
 export const projectKey = testProjectKey
 
-export function startBenchServer(settings: Record<string, string> = {}): Promise<Pennon> {
-  return startPennon({ settings, ...(cores !== null && { launcher: ['taskset', '-c', cores.server] }) })
+/** Where its state is: in the data folder, or in a PostgreSQL that this run started. */
+let stateSettings: () => Promise<Record<string, string>> = async () => ({})
+
+/** From now on each server has a database of its own. @returns ends PostgreSQL, when the servers have ended. */
+export async function keepStateInPostgres(): Promise<() => Promise<void>> {
+  const postgres = await startPostgres()
+  if (cores !== null) movePinned(postgres.pid, 'load')
+  stateSettings = async () => ({ DATABASE_URL: await postgres.createDatabase() })
+  return () => postgres.stop()
+}
+
+export async function startBenchServer(settings: Record<string, string> = {}): Promise<Pennon> {
+  return startPennon({
+    settings: { ...(await stateSettings()), ...settings },
+    ...(cores !== null && { launcher: ['taskset', '-c', cores.server] }),
+  })
 }
 
 /** Moves a running process, all its threads, to one of the two cores. */

@@ -9,6 +9,7 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { chunkSubjects, parseChunk } from '#core/events/parse-chunk.ts'
 import { processChunk } from '#core/events/process-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
+import { loadWhole } from '../tests/support/load-chunk.ts'
 import { aNewProject } from '../tests/support/state-builders.ts'
 import { typicalEvents, typicalMix } from './typical-events.ts'
 
@@ -40,7 +41,7 @@ for (const [name, visitorCount] of [
       const chunk = parseChunk({ lane: 'main', firstOffset: first, records }, new Map())
       const subjects = chunkSubjects(chunk)
       charge('parse')
-      const loaded = await store.loadChunk(subjects)
+      const loaded = await loadWhole(store, subjects)
       charge('load')
       const { changes } = processChunk(chunk, loaded, { lookUpGeoip: () => null })
       charge('apply')

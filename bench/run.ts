@@ -1,6 +1,7 @@
-// `npm run bench [-- WORD…]`: every figure beside its floor from the same run. See bench/README.md.
+// `npm run bench [-- [--postgres] WORD…]`: every figure beside its floor from the same run. See bench/README.md.
 
 import { arch, cpus, platform } from 'node:os'
+import { keepStateInPostgres } from './bench-server.ts'
 import { cores } from './processes.ts'
 import { capture } from './scenarios/capture.ts'
 import { decide } from './scenarios/decide.ts'
@@ -9,13 +10,17 @@ import { worker } from './scenarios/worker.ts'
 
 const scenarios = { startup, decide, capture, worker }
 
-const words = process.argv.slice(2)
+const onPostgres = process.argv.includes('--postgres')
+const words = process.argv.slice(2).filter(word => word !== '--postgres')
 console.log(
   `node ${process.versions.node}, ${platform()} ${arch()}, ${cpus()[0]?.model ?? 'unknown cpu'} × ${cpus().length}`,
 )
 if (cores === null) console.log('one core only: server and load share it, the figures mean little')
+if (onPostgres) console.log('state in PostgreSQL, which shares the core of the load')
+const stopPostgres = onPostgres ? await keepStateInPostgres() : async () => {}
 for (const [name, scenario] of Object.entries(scenarios)) {
   if (words.length > 0 && !words.some(word => name.includes(word))) continue
   console.log(`\n${name}`)
   await scenario()
 }
+await stopPostgres()

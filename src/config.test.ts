@@ -22,6 +22,15 @@ describe('readConfig', () => {
     assert.match(unprefixed.error, /Did you mean PORT\?/)
   })
 
+  it('guesses nothing when an unknown PENNON_ name is near no setting', () => {
+    const config = readConfig({ PENNON_FOO: '1' })
+    assert.ok(!config.ok)
+    assert.equal(
+      config.error,
+      'Unknown setting PENNON_FOO. All settings: docs/operating/settings.md, or `pennon config`.',
+    )
+  })
+
   it('says what a setting takes when its value is wrong', () => {
     for (const [name, value, hint] of [
       ['PORT', 'eighty', /a port/],
@@ -44,6 +53,23 @@ describe('readConfig', () => {
     assert.match(config.error, /KAFKA_BROKERS/)
   })
 
+  it('takes a PostgreSQL for the state, and a replica only beside it', () => {
+    const url = 'postgresql://u:pw@h:5432/d?sslmode=require'
+    const config = readConfig({ DATABASE_URL: url, DATABASE_READ_URL: 'postgres://r/d' })
+    assert.ok(config.ok)
+    assert.deepEqual([config.value.databaseUrl, config.value.databaseReadUrl], [url, 'postgres://r/d'])
+    const alone = readConfig({ DATABASE_READ_URL: url })
+    assert.ok(!alone.ok)
+    assert.match(alone.error, /without DATABASE_URL/)
+    const undecodable = ['postgres://u:pw@h/%zz', 'postgres://u:pw%zz@h/d', 'postgres://%ff:pw@h/d']
+    for (const wrong of ['mysql://u:pw@h/d', 'host=h password=pw', ...undecodable]) {
+      const refused = readConfig({ DATABASE_URL: wrong })
+      assert.ok(!refused.ok, wrong)
+      assert.match(refused.error, /^DATABASE_URL [^\n]+$/)
+      assert.ok(!refused.error.includes('pw'))
+    }
+  })
+
   it('never repeats a secret, neither in an error nor in the listing', () => {
     const wrong = readConfig({ PENNON_PERSONAL_KEY: 'hunter2' })
     assert.ok(!wrong.ok)
@@ -51,6 +77,8 @@ describe('readConfig', () => {
     const lines = describeConfig({
       PENNON_PERSONAL_KEY: 'phx_01234567890123456789',
       CLICKHOUSE_URL: 'http://u:pw@h:8123/d',
+      DATABASE_URL: 'postgres://u:pw@h/d',
+      DATABASE_READ_URL: 'postgres://u:pw@r/d',
     })
     assert.ok(!JSON.stringify(lines).includes('0123456789'))
     assert.ok(!JSON.stringify(lines).includes('pw@'))

@@ -1,7 +1,8 @@
 // Environment → frozen Config. One table names every setting with its default, unit and meaning; `pennon config` prints
-// it with the origin of each value, and an unknown PENNON_* name is refused with the nearest known one.
+// it with the origin of each value, and an unknown PENNON_* name is refused with the one that was probably meant.
 
 import { resolve } from 'node:path'
+import { nearMiss } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type LogLevel, logLevels } from '#telemetry/log.ts'
 
@@ -12,8 +13,14 @@ export interface Config {
   readonly adminPort: number | null
   /** Absolute path. */
   readonly dataFolder: string
+  /** Null: state is in the data folder. */
+  readonly databaseUrl: string | null
+  /** Of a replica, for evaluations; null: they read where everything is. */
+  readonly databaseReadUrl: string | null
   /** Null: the embedded engine. */
   readonly clickhouseUrl: string | null
+  /** Absolute path; null: the installed data, if any. */
+  readonly geoipDatabase: string | null
   readonly projectKey: string | null
   readonly personalKey: string | null
   /** CIDR blocks or the words `loopback` and `private`. */
@@ -60,7 +67,23 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     orNull(parsePort),
     'set: the private API and /metrics move to this port, and the public port serves the wire alone',
   ),
-  dataFolder: setting('PENNON_DATA', './data', 'a folder', parseFolder, 'the one folder of the embedded stores'),
+  dataFolder: setting('PENNON_DATA', './data', 'a folder', parsePath, 'the one folder of the embedded stores'),
+  databaseUrl: setting(
+    'DATABASE_URL',
+    '',
+    'postgres://user:password@host:5432/database',
+    orNull(parsePostgresUrl),
+    'state in this PostgreSQL instead of the data folder',
+    true,
+  ),
+  databaseReadUrl: setting(
+    'DATABASE_READ_URL',
+    '',
+    'postgres://user:password@host:5432/database',
+    orNull(parsePostgresUrl),
+    'replica of that PostgreSQL, for what evaluations read',
+    true,
+  ),
   clickhouseUrl: setting(
     'CLICKHOUSE_URL',
     '',
@@ -68,6 +91,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     orNull(parseHttpUrl),
     'events in this ClickHouse instead of the embedded one',
     true,
+  ),
+  geoipDatabase: setting(
+    'GEOIP_DATABASE',
+    '',
+    'the path of a MaxMind City file',
+    orNull(parsePath),
+    'locations of addresses from this MaxMind City file (.mmdb) instead of the installed GeoLite2 data',
   ),
   projectKey: setting(
     'PENNON_PROJECT_KEY',
@@ -144,7 +174,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
 }
 
 /** Settings of other deployments that this version does not have: ignoring them would put data where nobody looks. */
-const notHereYet = ['DATABASE_URL', 'DATABASE_READ_URL', 'KAFKA_BROKERS', 'GEOIP_DATABASE'] as const
+const notHereYet = ['KAFKA_BROKERS'] as const
 
 /** Variables of ours that are no settings: how a process was started. */
 const ownVariables = new Set(['PENNON_PROCESS_OPTIONS'])
@@ -159,13 +189,15 @@ export function readConfig(environment: Environment): Result<Config, string> {
   const known = new Set(Object.values(settings).map(({ variable }) => variable))
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('PENNON_') || known.has(name) || ownVariables.has(name)) continue
-    return err(
-      `Unknown setting ${name}. Did you mean ${nearest(name, [...known])}? \`pennon config\` lists all settings.`,
-    )
+    // By what distinguishes them: some settings have the prefix, some do not.
+    const bare = (text: string) => text.replace(/^PENNON_/, '')
+    const meant = nearMiss(bare(name), [...known], variable => [bare(variable)])
+    const hint = meant === null ? '' : ` Did you mean ${meant}?`
+    return err(`Unknown setting ${name}.${hint} All settings: docs/operating/settings.md, or \`pennon config\`.`)
   }
   const unsupported = notHereYet.find(name => environment[name])
   if (unsupported !== undefined) {
-    return err(`${unsupported} is set, but this version of Pennon keeps everything in PENNON_DATA. Unset it to start.`)
+    return err(`${unsupported} is set, but this version of Pennon keeps its log in PENNON_DATA. Unset it to start.`)
   }
   const config: Record<string, unknown> = {}
   for (const [key, definition] of Object.entries(settings) as [keyof Config, Setting<unknown>][]) {
@@ -175,6 +207,8 @@ export function readConfig(environment: Environment): Result<Config, string> {
       return err(`${definition.variable} is ${quoted(text, definition)}; it takes ${definition.expects}.`)
     config[key] = value
   }
+  if (config.databaseReadUrl !== null && config.databaseUrl === null)
+    return err('DATABASE_READ_URL is set without DATABASE_URL; set both, or neither.')
   return ok(Object.freeze(config) as unknown as Config)
 }
 
@@ -207,7 +241,7 @@ function parseText(text: string): string | undefined {
   return text === '' ? undefined : text
 }
 
-function parseFolder(text: string): string | undefined {
+function parsePath(text: string): string | undefined {
   return text === '' ? undefined : resolve(text)
 }
 
@@ -233,6 +267,24 @@ function parseHttpUrl(text: string): string | undefined {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
 }
 
+function parsePostgresUrl(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined
+  const { protocol, username, password, hostname, pathname } = new URL(text)
+  return /^postgres(ql)?:$/.test(protocol) && [username, password, hostname, pathname].every(isDecodable)
+    ? text
+    : undefined
+}
+
+/** As libpq wants it: a `%` of the text itself is written `%25`. */
+function isDecodable(part: string): boolean {
+  try {
+    decodeURIComponent(part)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function parseProjectKey(text: string): string | undefined {
   return /^[\x21-\x7e]{1,64}$/.test(text) && !text.startsWith('phx_') ? text : undefined
 }
@@ -253,29 +305,4 @@ function oneOf<const T extends string>(values: readonly T[]): (text: string) => 
 
 function orNull<T>(parse: (text: string) => T | undefined): (text: string) => T | null | undefined {
   return text => (text === '' ? null : parse(text))
-}
-
-function nearest(name: string, candidates: readonly string[]): string {
-  let best = candidates[0]!
-  for (const candidate of candidates) if (distance(name, candidate) < distance(name, best)) best = candidate
-  return best
-}
-
-/** By what distinguishes them: some settings have the prefix, some do not. */
-function distance(name: string, candidate: string): number {
-  const bare = (text: string) => text.replace(/^PENNON_/, '')
-  return editDistance(bare(name), bare(candidate))
-}
-
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let row = 1; row <= a.length; row++) {
-    const current = [row]
-    for (let column = 1; column <= b.length; column++) {
-      const substitution = previous[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1)
-      current[column] = Math.min(previous[column]! + 1, current[column - 1]! + 1, substitution)
-    }
-    previous = current
-  }
-  return previous[b.length]!
 }

@@ -14,8 +14,9 @@ const program = new Command('pennon')
     `
 Start here:
   $ npm start                       serve on http://127.0.0.1:8000 with embedded stores in ./data
-  $ npm run pennon -- doctor        check folder, ports and stores, and how to mend what is wrong
+  $ npm run pennon -- doctor        check folder, ports, stores, GeoIP and clock; how to mend what is wrong
   $ npm run pennon -- config        every setting, its value and where that comes from
+  $ npm run pennon -- new-key       another personal API key, when the first is lost
 
 Settings are environment variables, for example PORT=9000 npm start. \`pennon\` in a help text is bin/pennon, which runs
 from any folder, or \`npm run pennon --\`.`,
@@ -44,7 +45,27 @@ program
     '\n`pennon serve` starts one by itself. One worker owns the log at a time; a new one takes it over.',
   )
   .addOption(new Option('--test-clock <ms>', 'a clock that tests move').hideHelp())
-  .action(async (options: { testClock?: string }) => (await import('./commands/work.ts')).work(options))
+  .addOption(new Option('--test-geoip <json>', 'locations of addresses, for tests').hideHelp())
+  .action(async (options: { testClock?: string; testGeoip?: string }) =>
+    (await import('./commands/work.ts')).work(options),
+  )
+
+program
+  .command('new-key')
+  .description('create a personal API key with all scopes in the state of this configuration, and print it')
+  .option('--label <text>', 'what the key is called in lists', 'pennon new-key')
+  .addHelpText(
+    'after',
+    `
+For who lost theirs: of a key only the hash is kept, so none can be shown again. Also while the instance runs, with the
+settings that it has. It makes no instance: without state (PENNON_DATA, or DATABASE_URL) it ends with exit code 2.
+A key with fewer scopes: POST /api/personal_api_keys/ with this one.
+
+  $ pennon new-key --label "Ada's laptop"
+  $ PENNON_DATA=/var/lib/pennon pennon new-key
+  $ DATABASE_URL=postgres://pennon:secret@db:5432/pennon pennon new-key`,
+  )
+  .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).newKey(options))
 
 program
   .command('config')
@@ -55,7 +76,7 @@ program
 program
   .command('doctor')
   .description('check what a start needs and say how to mend what is wrong')
-  .action(async () => (await import('./commands/doctor.ts')).doctor())
+  .action(async () => (await import('./commands/doctor/doctor.ts')).doctor())
 
 program
   .command('version')

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { it } from 'node:test'
-import { startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
+import { after, before, it } from 'node:test'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
 
 interface Answer {
   featureFlags?: Record<string, unknown>
@@ -12,10 +12,25 @@ interface Answer {
 
 // Every command of the README that talks to an instance, run as it stands, in order.
 
-it('the README’s commands work as printed, in order', async t => {
-  const pennon = await startPennon()
-  t.after(() => pennon.stop())
-  const commands = [...readFileSync('README.md', 'utf8').matchAll(/```sh\n(.*?)```/gs)].map(match => match[1]!)
+const readme = readFileSync('README.md', 'utf8')
+
+let pennon: Pennon
+
+before(async () => {
+  pennon = await startPennon()
+})
+after(() => pennon.stop())
+
+/** A program of the README, with the address and the key of this instance in the place of the printed ones. */
+function program(language: string): string {
+  const code = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(readme)![1]!
+  assert.match(code, /http:\/\/127\.0\.0\.1:8000/)
+  assert.match(code, /phc_…/)
+  return code.replace('http://127.0.0.1:8000', pennon.url).replace('phc_…', testProjectKey)
+}
+
+it('the README’s commands work as printed, in order', async () => {
+  const commands = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(match => match[1]!)
   assert.ok(commands.length >= 10)
   const env = { ...process.env, PENNON: pennon.url, PROJECT_KEY: testProjectKey, PERSONAL_KEY: testPersonalKey }
   const outputs = new Map<string, string>()
@@ -51,4 +66,17 @@ it('the README’s commands work as printed, in order', async t => {
   }[]
   assert.equal(person!.properties.country, 'NO')
   assert.equal(person!.properties.plan, 'pro')
+})
+
+it('the README’s program for Node works as printed', async () => {
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', program('js')], { encoding: 'utf8' })
+  assert.equal(output, 'new-checkout is true\n')
+  await pennon.caughtUp()
+  const { results } = await pennon.api<{ results: { properties: Record<string, unknown> }[] }>(
+    'GET',
+    '/api/projects/@current/events/?distinct_id=ada&event=order%20placed',
+  )
+  const sent = results.find(({ properties }) => properties.$lib === 'posthog-node')
+  assert.equal(sent?.properties['$feature/new-checkout'], true)
+  assert.ok(results.every(({ properties }) => properties.price === 1499))
 })

@@ -10,7 +10,7 @@ export function firstSteps(service: Service, config: Config): string {
   if (service.adminUrl !== null) lines.push(`  Private API       ${service.adminUrl}`)
   if (projectKey !== null) lines.push(`  Project API key   ${projectKey}   (public: for SDKs)`)
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
-  else lines.push('  Personal API key  was made at the first start; lost: see docs/operating/settings.md')
+  else lines.push('  Personal API key  was made at the first start; if it is lost: npm run pennon -- new-key')
   lines.push(`  Data              ${config.dataFolder}`, '')
   if (ignoredProjectKey)
     lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')

@@ -2,9 +2,11 @@
 
 import { systemClock } from '../adapters/system/clock.ts'
 import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
+import { openGeoip } from '../compose/geoip.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
 import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
+import { giveBackMemory } from '../telemetry/give-back-memory.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { refuse } from './refuse.ts'
@@ -19,6 +21,8 @@ export async function front(): Promise<void> {
   const config = read.value
   const logger = createLogger({ level: config.logLevel, process: 'front' })
   const metrics = createMetrics({ defaultMetrics: true })
+  const geoip = openGeoip(config, logger)
+  if (!geoip.ok) refuse(geoip.error)
   const host = parentHost()
   // Heard from the first moment on: a stop, or the parent's end, may come while the stores are being opened.
   let composed: Front | undefined
@@ -26,7 +30,10 @@ export async function front(): Promise<void> {
     await composed?.close()
     process.exit(0)
   }, host.receive)
-  composed = await composeFront({ config, clock: systemClock, logger, metrics, host })
+  composed = await composeFront({
+    ...{ config, clock: systemClock, geoip: geoip.value, logger, metrics, host },
+    beforeListening: giveBackMemory,
+  })
   try {
     tell({ type: 'listening', ...(await composed.listen()) })
   } catch (cause) {

@@ -1,6 +1,7 @@
 // `pennon serve`: an instance for people. Prints what to do next, and stops cleanly.
 
 import { readConfig } from '../config.ts'
+import { giveBackMemory } from '../telemetry/give-back-memory.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { firstSteps } from './first-steps.ts'
 import { refuse } from './refuse.ts'
@@ -23,15 +24,24 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   let stop: (() => Promise<void>) | undefined
   const onSignal = (signal: NodeJS.Signals) => {
     if (isStopping) return
-    isStopping = true
     logger.info({ signal }, 'stopping')
+    end(0)
+  }
+  // What is accepted from now on would go into a log that no state follows, and be lost behind a 200.
+  const onSuperseded = (line: string) => {
+    if (isStopping) return
+    logger.error(line)
+    end(2)
+  }
+  const end = (exitCode: number) => {
+    isStopping = true
     setTimeout(() => {
       logger.error('the stop took too long; ending at once')
       process.exit(1)
     }, stopMsMax).unref()
     const stopped = stop === undefined ? Promise.resolve() : stop()
     stopped.then(
-      () => process.exit(0),
+      () => process.exit(exitCode),
       cause => {
         logger.error({ err: cause }, 'the stop failed')
         process.exit(1)
@@ -41,7 +51,10 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
 
-  const started = await startService({ config, logger, environment })
+  const started = await startService({
+    ...{ config, logger, environment, onSuperseded },
+    beforeListening: giveBackMemory,
+  })
   if (!started.ok) refuse(started.error)
   const service = started.value
   stop = () => service.stop()

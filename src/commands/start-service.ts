@@ -2,14 +2,25 @@
 // children. `serve` runs it for people, tests run it with a clock and a log of their own.
 
 import cluster from 'node:cluster'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { GeoipDatabase } from '../adapters/geoip/open-geoip.ts'
 import { systemClock } from '../adapters/system/clock.ts'
-import { composeFront, type Front, type FrontHost, type FrontOverrides } from '../compose/front.ts'
-import { type Bootstrapped, bootstrap, openManagement, prepareEngineChild } from '../compose/start.ts'
+import { composeFront, type Front, type FrontHost, type FrontOverrides, type FrontStart } from '../compose/front.ts'
+import { openGeoip } from '../compose/geoip.ts'
+import {
+  type Bootstrapped,
+  bindOwnLog,
+  bootstrap,
+  type InstanceState,
+  openInstanceState,
+  prepareEngineChild,
+  type StateWriter,
+} from '../compose/start.ts'
 import type { Config } from '../config.ts'
 import { err, ok, type Result } from '../core/result.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { ManagementStore } from '../ports/management-store.ts'
 import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
 import type { FromWorker, MetricsSnapshot, ProcessingState } from '../processes/messages.ts'
 import { watchSilence } from '../processes/silence.ts'
@@ -17,6 +28,7 @@ import { SupervisedChild } from '../processes/supervisor.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { startFrontCluster } from './front-cluster.ts'
+import { type GeoipTable, tableGeoip } from './test-geoip.ts'
 
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 /** All of it stays within the 10 s that a stop may take. */
@@ -38,29 +50,42 @@ export interface Service {
   stop(): Promise<void>
 }
 
-export interface ServiceOptions extends FrontOverrides {
+export interface ServiceOptions extends FrontOverrides, FrontStart {
   readonly config: Config
   readonly logger: Logger
   /** What the children read their settings from. */
   readonly environment: NodeJS.ProcessEnv
   /** Replaces the system clock in the front and, by a hidden option, in the worker. */
   readonly clock?: Clock
+  /** Replaces the GeoIP database in the front and, by a hidden option, in the worker. */
+  readonly geoipTable?: GeoipTable
   /** False: no worker is started, the log is processed elsewhere or not at all. */
   readonly runsWorker?: boolean
+  /** Another instance has taken the state over; has to stop this one. Gets a line for people. */
+  readonly onSuperseded?: (line: string) => void
 }
 
-/** @returns one line for a person when the start has to be refused: folder in use or not writable, port in use. */
+/** With a line for people. */
+class StartRefused extends Error {}
+
+/** @returns one line for a person when the start has to be refused: folder or database in use, folder not writable, port in use, a log of another state. */
 export async function startService(options: ServiceOptions): Promise<Result<Service, string>> {
   const { config, logger, environment } = options
   const clock = options.clock ?? systemClock
   const metrics = createMetrics({ defaultMetrics: true })
+  const geoip = openGeoip(config, logger)
+  if (!geoip.ok) return geoip
+  logGeoip(geoip.value, logger)
   // Files hold people's data, and a folder that was there before may be open to others. Children inherit it.
   process.umask(0o077)
   const locked = await acquireDataLock(config.dataFolder, {
     waitMsMax: lockWaitMs,
     onWaiting: () => logger.warn('the data folder is in use; waiting up to 10 s for its holder to end'),
   })
-  if (!locked.ok) return locked
+  if (!locked.ok) {
+    geoip.value?.close()
+    return locked
+  }
   const lock = locked.value
 
   let processing: ProcessingState = 'starting'
@@ -75,7 +100,11 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   })
   const worker = new SupervisedChild({
     ...childOptions('work', lock),
-    args: () => ['work', ...(options.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())])],
+    args: () => [
+      'work',
+      ...(options.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())]),
+      ...(options.geoipTable === undefined ? [] : ['--test-geoip', JSON.stringify(options.geoipTable)]),
+    ],
     onMessage: received => {
       const message = received as FromWorker
       silence.heard()
@@ -98,15 +127,27 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
 
   let fronts: Awaited<ReturnType<typeof startFrontCluster>> | undefined
   let front: Front | undefined
-  let management: ManagementStore | undefined
+  let state: InstanceState | undefined
+  let management: StateWriter | undefined
   const stopChildren = async () => {
     silence.stop()
     await worker.stop(grace.workerMs)
     await events?.stop(grace.eventsMs)
   }
   try {
-    management = await openManagement(config, logger)
+    // Before keys are made, which are shown only once.
+    await tryPorts(config)
+    state = granted(
+      await openInstanceState(config, logger, {
+        waitMsMax: lockWaitMs,
+        onWaiting: () => logger.warn('the database is in use; waiting up to 10 s for its holder to end'),
+        onSuperseded: options.onSuperseded ?? (line => logger.error(line)),
+      }),
+    )
+    management = state.management
+    granted(await bindOwnLog(config, logger, management))
     const bootstrapped = await bootstrap(config, clock, management)
+    const { release } = state
     const host: FrontHost = {
       nudge: lane => worker.send({ type: 'nudge', lane }),
       processingState: () => processing,
@@ -119,7 +160,17 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       fronts = await startFrontCluster({ config, environment, logger, metrics, mainPath, host, snapshots })
       addresses = fronts.addresses
     } else {
-      front = await composeFront({ config, clock, logger, metrics, host, management, ...overridesOf(options) })
+      front = await composeFront({
+        config,
+        clock,
+        geoip: options.geoipTable === undefined ? geoip.value : tableGeoip(options.geoipTable),
+        logger,
+        metrics,
+        host,
+        management,
+        ...overridesOf(options),
+        ...(options.beforeListening && { beforeListening: options.beforeListening }),
+      })
       management = undefined // the front closes it
       addresses = await front.listen()
     }
@@ -135,6 +186,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
         await fronts?.stop()
         await front?.close()
         await stopChildren()
+        await release()
+        geoip.value?.close()
         lock.release()
       },
     })
@@ -143,6 +196,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     await front?.close()
     await management?.close()
     await stopChildren()
+    await state?.release()
+    geoip.value?.close()
     lock.release()
     return err(startFailure(cause as Error & { code?: string }, config))
   }
@@ -160,11 +215,35 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   }
 }
 
+/** @throws the error of `listen` when a port is in use or may not be used. */
+async function tryPorts({ host, port, adminPort }: Config): Promise<void> {
+  for (const tried of [port, adminPort ?? 0]) {
+    if (tried === 0) continue
+    const server = createServer()
+    server.listen(tried, host)
+    await once(server, 'listening')
+    server.close()
+    await once(server, 'close')
+  }
+}
+
+function logGeoip(geoip: GeoipDatabase | null, logger: Logger): void {
+  if (geoip === null) logger.info('no GeoIP database is installed: events and evaluations get no location')
+  else logger.info({ origin: geoip.origin, builtAt: new Date(geoip.builtAtMs).toISOString() }, 'GeoIP is on')
+}
+
 function overridesOf(options: ServiceOptions): FrontOverrides {
   return { ...(options.eventLog && { eventLog: options.eventLog }) }
 }
 
+/** @throws StartRefused */
+function granted<T>(result: Result<T, string>): T {
+  if (result.ok) return result.value
+  throw new StartRefused(result.error)
+}
+
 function startFailure(cause: Error & { code?: string }, config: Config): string {
+  if (cause instanceof StartRefused) return cause.message
   const place = `${config.host}:${config.port}`
   if (cause.code === 'EADDRINUSE')
     return `The address ${place} is in use by another program. Stop it, or set PORT to a free port.`

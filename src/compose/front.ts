@@ -2,9 +2,9 @@
 // `worker.ts`; the two share the stores of `stores.ts`.
 
 import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
-import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
-import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { openInstalledScripts } from '#adapters/posthog-js/installed-scripts.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
@@ -12,7 +12,10 @@ import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { compileProject } from '#core/flags/compile-project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { decideRoutes } from '#http/handlers/decide.ts'
+import { flagDefinitionsRoutes } from '#http/handlers/flag-definitions.ts'
 import { healthRoutes, metricsRoute } from '#http/handlers/health.ts'
+import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
+import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
@@ -20,27 +23,36 @@ import type { Route } from '#http/route.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { Geoip } from '#ports/geoip.ts'
+import { readFirstOffsets } from '#services/bind-log.ts'
 import { createCaptureService } from '#services/capture.ts'
 import { createDecideService } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
 import { startFlagRequestCounter } from '#services/flag-request-counter.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
+import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
-import type { PreparedCapture } from '#wire/decode-capture.ts'
-import { type DecodeJob, decodeThreadEntry } from '#wire/decode-thread.ts'
+import {
+  type DecodeJob,
+  type DecodeOutcome,
+  decodePool,
+  decodeThreadEntry,
+  isUrgentDecodeJob,
+} from '#wire/decode-thread.ts'
 import { parseTrustedProxies, type TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { MetricsSnapshot } from '../processes/messages.ts'
 import { version } from '../version.ts'
-import { openManagement } from './start.ts'
+import { openFrontState, openManagement, type StateWriter } from './state.ts'
 import { logFolder, openEventStore } from './stores.ts'
 
-/** How often a process asks whether definitions changed elsewhere: others follow a write within a second. */
-const definitionPollMs = 200
+/** Personal keys' uses are written this long after the first of them, behind the requests that they are of. */
+const keyUsesDelayMs = 1_000
 const flagRequestFlushMs = 10_000
+/** Of a stop, for what is counted in memory: a database that hangs may cost these numbers, but not the stop its 10 s. */
+const lastFlushMsMax = 1_500
 
 /** Whoever supervises the worker of a front: the same process, or its parent. */
 export interface FrontHost {
@@ -56,14 +68,21 @@ export interface FrontOverrides {
   readonly eventLog?: EventLogWriter
 }
 
-export interface FrontOptions extends FrontOverrides {
+/** What a process that is nothing but a front does when all is loaded and no request waits yet. */
+export interface FrontStart {
+  readonly beforeListening?: () => void
+}
+
+export interface FrontOptions extends FrontOverrides, FrontStart {
   readonly config: Config
   readonly clock: Clock
+  /** Null: evaluations see no location. */
+  readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
   readonly host: FrontHost
   /** Handed over when whoever starts the front has it open already. */
-  readonly management?: ManagementStore
+  readonly management?: StateWriter
 }
 
 export interface Front {
@@ -78,12 +97,14 @@ export interface Front {
 export async function composeFront(options: FrontOptions): Promise<Front> {
   const { config, clock, logger, metrics, host } = options
   const management = options.management ?? (await openManagement(config, logger))
-  const subjects = openSqliteSubjectStore({ dataFolder: config.dataFolder })
-  const definitionStore = openSqliteDefinitionStore({ dataFolder: config.dataFolder })
+  const state = await openFrontState(config, logger, management)
+  const keyUses = startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs })
+  const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
   const definitions = await startDefinitionCache({
-    store: definitionStore,
+    store: state.definitions,
+    onRevision: keyCheck.forget,
     logger,
-    pollMs: definitionPollMs,
+    pollMs: state.definitionPollMs,
     compile: changed => {
       const compiled = compileProject(changed)
       for (const problem of compiled.problems)
@@ -94,20 +115,22 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const eventStore = openEventStore(config, clock)
   const logReader = openSqliteLogReader({ folder: logFolder(config) })
   const nudge = coalesceNudges(lane => host.nudge(lane))
-  const ownLog = options.eventLog === undefined ? await openOwnLog(config, clock, logger, metrics, nudge) : null
+  const ownLog =
+    options.eventLog === undefined ? await openOwnLog(options, await readFirstOffsets(management), nudge) : null
   const eventLog = ownLog ?? nudgingLog(options.eventLog!, nudge)
-  const decodeThreads = createDecodeThreads<DecodeJob, PreparedCapture>({
+  const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
     entry: decodeThreadEntry,
+    isUrgent: isUrgentDecodeJob,
     ...decodeThreadDefaults,
     logger,
     onRestart: () => metrics.childRestarts.inc({ process: 'decode thread' }),
   })
   const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
-  const keyCheck = createPersonalKeyCheck({ management, clock })
 
   const decide = createDecideService({
     findProject: token => definitions.findByToken(token),
-    subjects,
+    subjects: state.subjects,
+    geoip: options.geoip,
     countFlagRequest: flagRequests.count,
     metrics,
     logger,
@@ -129,15 +152,19 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metricsText: async () =>
       aggregateMetrics([await metrics.registry.getMetricsAsJSON(), ...(await host.otherMetrics())]),
   }
+  const scripts = openInstalledScripts()
   const wireRoutes = [
-    ...decideRoutes({ decide, clock, newUuid: randomUUID }),
+    ...decideRoutes({ decide, decodeThreads: decodePool(decodeThreads), clock, newUuid: randomUUID }),
     ...captureRoutes({
       service: capture,
-      decodeThreads,
+      decodeThreads: decodePool(decodeThreads),
       trustedProxies: trustedProxiesOf(config),
       clock,
       random: pooledRandomUint32(randomFillSync),
     }),
+    ...flagDefinitionsRoutes({ findProject: token => definitions.findByToken(token) }),
+    ...remoteConfigRoutes({ findProject: token => definitions.findByToken(token), scripts, clock }),
+    ...staticScriptsRoutes(scripts),
     ...healthRoutes(healthDeps),
   ]
   const api = managementRoutes({
@@ -151,11 +178,9 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     randomBytes,
     logger,
   })
-  const privateRoutes = [
-    ...api,
-    ...openApiRoutes({ version, managementRoutes: api, otherRoutes: wireRoutes }),
-    metricsRoute(healthDeps),
-  ]
+  const metricsTexts = metricsRoute(healthDeps)
+  const otherRoutes = [...wireRoutes, metricsTexts]
+  const privateRoutes = [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes }), metricsTexts]
   const authorize = createAuthorizer({ keyCheck, logger })
   const hasAdminPort = config.adminPort !== null
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
@@ -167,6 +192,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   return {
     routes: publicRoutes,
     listen: async () => {
+      options.beforeListening?.()
       const url = await publicServer.listen({ host: config.host, port: config.port })
       const adminUrl =
         adminServer === null ? null : await adminServer.listen({ host: config.host, port: config.adminPort! })
@@ -174,26 +200,30 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     },
     close: async () => {
       await Promise.all([closeServer(publicServer), adminServer && closeServer(adminServer)])
-      await flagRequests.close()
       definitions.close()
-      await decodeThreads.close()
-      await ownLog?.close()
-      await Promise.all([logReader.close(), eventStore.close(), definitionStore.close(), management.close()])
-      subjects.close()
+      // First what clients were told is kept.
+      await Promise.all([ownLog?.close(), decodeThreads.close()])
+      await flushLast()
+      await Promise.all([logReader.close(), eventStore.close(), state.close(), management.close()])
     },
+  }
+
+  async function flushLast(): Promise<void> {
+    const late = sleep(lastFlushMsMax, 'late', { ref: false })
+    if ((await Promise.race([Promise.all([flagRequests.close(), keyUses.close()]), late])) === 'late')
+      logger.warn('the last flag requests and uses of personal keys could not be written down before the stop')
   }
 }
 
 /** @param nudge told of each durable commit. */
 async function openOwnLog(
-  config: Config,
-  clock: Clock,
-  logger: Logger,
-  metrics: Metrics,
+  { config, clock, logger, metrics }: FrontOptions,
+  firstOffsets: Readonly<Record<LogLane, number>>,
   nudge: (lane: LogLane) => void,
 ): Promise<SqliteLogWriter> {
   const log = await openSqliteLogWriter({
     folder: logFolder(config),
+    firstOffsets,
     nowMs: clock.nowMs,
     logBytesMax: config.logBytesMax,
     minFreeBytes: config.freeBytesMin,

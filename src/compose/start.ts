@@ -2,25 +2,49 @@
 // child is told.
 
 import { randomBytes, randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
-import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import { hasLogSegments, readLogIdentity, writeLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
+import type { Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
+import { bindLog } from '#services/bind-log.ts'
 import { type Bootstrapped, ensureFirstStart } from '#services/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
+import { statePlaceOf } from './state.ts'
+import { logFolder } from './stores.ts'
 
-/** Brings the state up to the newest schema. @throws with a message for people when it cannot be opened. */
-export function openManagement(config: Config, logger: Logger): Promise<ManagementStore> {
-  return openStateWriter({ dataFolder: config.dataFolder, logger })
-}
-
+export { type InstanceState, openInstanceState, openManagement, type StateWriter } from './state.ts'
 export type { Bootstrapped }
 
 /** The first project and keys. @throws with a message for people. */
 export function bootstrap(config: Config, clock: Clock, management: ManagementStore): Promise<Bootstrapped> {
   const { projectKey, personalKey } = config
   return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey })
+}
+
+/** @returns one line for a person when the log in the data folder belongs to another state. @throws as `bindLog` does. */
+export async function bindOwnLog(
+  config: Config,
+  logger: Logger,
+  management: ManagementStore,
+): Promise<Result<null, string>> {
+  const folder = resolve(logFolder(config))
+  return bindLog({
+    management,
+    folder,
+    log: {
+      id: readLogIdentity(folder),
+      hasSegments: hasLogSegments(folder),
+      writeId: id => writeLogIdentity(folder, id),
+    },
+    host: hostname(),
+    statePlace: await statePlaceOf(config),
+    newUuid: randomUUID,
+    warn: line => logger.warn(line),
+  })
 }
 
 /** Arguments of the child that runs the embedded engine; new port and passwords with each call. */

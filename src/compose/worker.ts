@@ -1,10 +1,11 @@
 // The worker process: what it reads, writes and repeats.
 
 import { randomUUID } from 'node:crypto'
-import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
-import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { Geoip } from '#ports/geoip.ts'
+import { claimingOnlyFor } from '#services/bind-log.ts'
 import { createLogRetention } from '#services/log-retention.ts'
 import { createProcessor, type ProcessingState } from '#services/process-events.ts'
 import { createUsageSchedule } from '#services/usage-schedule.ts'
@@ -12,11 +13,14 @@ import { createWorker, type Worker } from '#services/worker.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { Config } from '../config.ts'
+import { openWorkerState } from './state.ts'
 import { logFolder, openEventStore } from './stores.ts'
 
 export interface WorkerOptions {
   readonly config: Config
   readonly clock: Clock
+  /** Null: events get no location. */
+  readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics
   readonly onStateChange: (state: ProcessingState) => void
@@ -24,18 +28,17 @@ export interface WorkerOptions {
 
 /** On a state that `serve` has migrated. */
 export async function composeWorker(options: WorkerOptions): Promise<Worker & { close(): Promise<void> }> {
-  const { config, clock, logger, metrics, onStateChange } = options
-  const { dataFolder } = config
-  const state = openSqliteChunkStore({ dataFolder })
-  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  const { config, clock, geoip, logger, metrics, onStateChange } = options
+  const { chunks, management } = await openWorkerState(config, logger)
+  const logId = readLogIdentity(logFolder(config))
   const log = openSqliteLogReader({ folder: logFolder(config) })
   const events = openEventStore(config, clock)
-  const usage = createUsageSchedule({ events, usage: management, clock, logger })
+  const usage = createUsageSchedule({ events, usage: management, log, positions: management, clock, logger })
   const processor = createProcessor({
     log,
-    state,
+    state: claimingOnlyFor(logId, chunks, management),
     events,
-    geoip: null,
+    geoip,
     clock,
     metrics,
     logger,
@@ -55,7 +58,7 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
   return {
     ...worker,
     close: async () => {
-      await Promise.all([log.close(), events.close(), state.close(), management.close()])
+      await Promise.all([log.close(), events.close(), chunks.close(), management.close()])
     },
   }
 }

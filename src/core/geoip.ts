@@ -1,7 +1,8 @@
 // What a look-up of an address answers, and how an event and its person carry it.
-// The look-up itself is a port (`ports/geoip.ts`); evaluation uses a part of the same answer.
+// The look-up itself is a port (`ports/geoip.ts`); evaluation uses a part of the same
+// answer.
 
-import type { JsonObject, JsonValue } from './json.ts'
+import type { JsonObject, JsonValue, PropertyBag } from './json.ts'
 
 /** Source: docs/wire/ingestion.md 7. */
 export const geoipKeys = [
@@ -36,6 +37,27 @@ export interface GeoipProperties {
   readonly set: JsonObject
   /** For `$set_once`: the same under `$initial_geoip_…`. */
   readonly setOnce: JsonObject
+}
+
+/** Source: docs/wire/service.md 4.1. */
+const evaluationKeys = [
+  'city_name',
+  'country_name',
+  'country_code',
+  'continent_name',
+  'continent_code',
+  'postal_code',
+  'time_zone',
+] as const satisfies readonly GeoipKey[]
+
+/** The properties that an evaluation sees: only those with a value. Source: docs/wire/evaluation.md 6. */
+export function evaluationProperties(location: GeoipLocation): PropertyBag {
+  const properties: JsonObject = {}
+  for (const key of evaluationKeys) {
+    const value = location[key]
+    if (value !== undefined && value !== null) properties[`$geoip_${key}`] = value
+  }
+  return properties
 }
 
 /** Source: docs/wire/ingestion.md 7; vectors. */

@@ -51,7 +51,14 @@ describe('textOf', () => {
     assert.equal(textOf(parseJson('18446744073709551616')), '1.8446744073709552e+19')
     assert.equal(textOf(parseJson('-9223372036854775809')), '-9.223372036854776e+18')
     const startedMs = performance.now()
-    assert.equal(textOf(parseJson('9'.repeat(2_000_000))), 'Infinity')
+    assert.equal(textOf(parseJson('9'.repeat(2_000_000))), '9'.repeat(2_000_000))
     assert.ok(performance.now() - startedMs < 300)
+  })
+
+  it('keeps a literal that is beyond every double as it was written', () => {
+    for (const literal of ['1e400', '-1E+400', `1${'0'.repeat(309)}`, '1.5e309'])
+      assert.equal(textOf(parseJson(`[${literal}]`)), `[${literal}]`)
+    assert.equal(textOf(parseJson('1e308')), '1e+308')
+    assert.equal(textOf(parseJson('1e-400')), '0.0')
   })
 })

@@ -100,7 +100,7 @@ export function compactJson(value: JsonValue): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return `[${value.map(compactJson).join(',')}]`
   if (isRawNumber(value)) return literalText(value.rawJSON)
-  const keys = Object.keys(value).sort(compareCodePoints)
+  const keys = sortByCodePoint(Object.keys(value))
   return `{${keys.map(key => `${JSON.stringify(key)}:${compactJson(value[key]!)}`).join(',')}}`
 }
 
@@ -121,7 +121,9 @@ function literalText(literal: string): string {
     const integer = BigInt(literal)
     if (integer <= twoTo64 && integer >= minusTwoTo63) return integer.toString()
   }
-  return floatText(Number(literal))
+  const value = Number(literal)
+  // No double stands for it: texts that all read `Infinity` would make one value, or one person, of different ones.
+  return Number.isFinite(value) ? floatText(value) : literal
 }
 
 /** Shortest decimal of a double, always with a fraction or an exponent; `1e+16` style from 1e16, `1e-7` below 1e-5. */
@@ -133,12 +135,13 @@ function floatText(value: number): string {
   return /[.e]/.test(text) ? text : `${text}.0`
 }
 
-function compareCodePoints(a: string, b: string): number {
-  const left = Array.from(a)
-  const right = Array.from(b)
-  for (let index = 0; index < left.length && index < right.length; index++) {
-    const difference = left[index]!.codePointAt(0)! - right[index]!.codePointAt(0)!
-    if (difference !== 0) return difference
-  }
-  return left.length - right.length
+/** From here on the order of UTF-16 units is not that of code points. */
+const surrogateOrHigher = /[\ud800-\uffff]/
+
+/** Long keys with a long beginning in common are compared by the engine alone: many of them come from the public. */
+function sortByCodePoint(keys: string[]): string[] {
+  if (!keys.some(key => surrogateOrHigher.test(key))) return keys.sort()
+  // Bytes of UTF-8 sort as code points do.
+  const entries = keys.map(key => ({ key, bytes: Buffer.from(key) }))
+  return entries.sort((a, b) => Buffer.compare(a.bytes, b.bytes)).map(({ key }) => key)
 }

@@ -1,7 +1,7 @@
 // One row of the route table. Handlers parse, call one service and encode; the table says who may call them.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { WireError } from '#wire/wire-error.ts'
+import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 
 /**
  * Who may call a route:
@@ -13,7 +13,7 @@ export const routeAccesses = ['open', 'project_key', 'personal_key', 'operator']
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /** The surface a route belongs to: label of its metrics, and what its CORS answer allows. */
-export const routeGroups = ['flags', 'capture', 'management', 'health'] as const
+export const routeGroups = ['flags', 'definitions', 'capture', 'browser', 'management', 'health'] as const
 export type RouteGroup = (typeof routeGroups)[number]
 
 export interface Route {
@@ -26,6 +26,8 @@ export interface Route {
    * Absent: all scopes (`*`) on `personal_key` routes, any valid key on `operator` ones.
    */
   readonly scope?: string
+  /** `?personal_api_key=` is taken as well, as old SDKs send it. Elsewhere a key in an address is refused. */
+  readonly acceptsKeyInQuery?: true
   readonly group: RouteGroup
   /** Bytes of the body as received; more is 413. */
   readonly bodyLimitBytes: number
@@ -38,6 +40,11 @@ export interface Route {
 /** Answers JSON text as it is. The serializer keeps Fastify from adding a charset, which JSON does not have. */
 export function sendJson(reply: FastifyReply, status: number, body: string): void {
   reply.code(status).header('content-type', 'application/json').serializer(unchanged).send(body)
+}
+
+/** Answers an error of the wire with its own status. */
+export function sendError(reply: FastifyReply, error: WireError): void {
+  sendJson(reply, error.status, encodeWireError(error))
 }
 
 function unchanged(body: unknown): string {

@@ -1,7 +1,7 @@
 // The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
-import { STATUS_CODES } from 'node:http'
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
@@ -14,7 +14,7 @@ import {
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
-import { type Route, type RouteGroup, sendJson } from './route.ts'
+import { type Route, type RouteGroup, sendError } from './route.ts'
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
@@ -28,6 +28,13 @@ const emptyBody = Buffer.alloc(0)
 const malformedUrl = wireError(400, 'invalid_url', 'The address is malformed: check its percent-encoding.')
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
+/** No route has a schema for Fastify to compile; without factories it loads Ajv and its serializers all the same. */
+const noSchemas = { buildValidator: unusedFactory, buildSerializer: unusedFactory }
+
+function unusedFactory(): never {
+  throw new Error('a route has a schema that Fastify is to compile')
+}
+
 /** Timeouts keep slow clients from holding what others need; idle keep-alive outlives the usual proxies'. */
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000 }
 
@@ -36,12 +43,19 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const server = Fastify({
     loggerInstance: undefined,
     logger: false,
-    // Flag keys have up to 400 characters, each up to three in an address.
-    routerOptions: { maxParamLength: 1_250, ignoreTrailingSlash: false, caseSensitive: true },
+    schemaController: { compilersFactory: noSchemas },
+    routerOptions: {
+      // Flag keys have up to 400 characters, each up to three in an address.
+      maxParamLength: 1_250,
+      ignoreTrailingSlash: false,
+      // A host that was set with a final slash makes `//static/array.js`, `//decide/`. Source: docs/wire/clients.md 13, row 73.
+      ignoreDuplicateSlashes: true,
+      caseSensitive: true,
+    },
     // An address that no route can read, before there is a route to ask.
     frameworkErrors: (error, _request, reply) => {
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : notFound
-      sendJson(reply as unknown as FastifyReply, answer.status, encodeWireError(answer))
+      sendError(reply as unknown as FastifyReply, answer)
     },
     clientErrorHandler: answerUnreadableRequest,
     requestTimeout: connectionTimeouts.requestMs,
@@ -71,9 +85,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.setNotFoundHandler((request, reply) => {
     const path = request.url.split('?', 1)[0]!
     const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
-    if (known === undefined) return sendJson(reply, 404, encodeWireError(notFound))
+    if (known === undefined) {
+      if (request.headers.origin !== undefined) allowOrigin(request, reply, corsOfUnknown)
+      return sendError(reply, notFound)
+    }
     reply.header('allow', [...known.methods].join(', '))
-    sendJson(reply, 405, encodeWireError(methodNotAllowed(request.method)))
+    sendError(reply, methodNotAllowed(request.method))
   })
   server.setErrorHandler((error: Error & { code?: string; statusCode?: number }, request, reply) => {
     const route = request.routeOptions.config as { route?: Route }
@@ -91,10 +108,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       bodyLimit: route.bodyLimitBytes,
       exposeHeadRoute: answersHead(route),
       config: { route },
-      onRequest: forgetUnreadableContentType,
+      onRequest: hideUnreadableContentType,
       handler: (request, reply) => {
         // With no content-length and no content-type Fastify leaves the body undefined.
         if (!Buffer.isBuffer(request.body)) request.body = emptyBody
+        showContentType(request)
         if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
         if (!guarded) return route.handler(request, reply) as unknown as undefined
         return authorizeThenHandle(route, request, reply) as unknown as undefined
@@ -125,7 +143,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
         if (request.method === 'OPTIONS' && cors !== null) return reply.code(200).send()
         reply.header('allow', [...methods].join(', '))
-        return sendJson(reply, 405, encodeWireError(methodNotAllowed(request.method))) as unknown as undefined
+        return sendError(reply, methodNotAllowed(request.method)) as unknown as undefined
       },
     })
   }
@@ -141,7 +159,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (route !== undefined && corsMethods[route.group] !== null && request.headers.origin !== undefined) {
       allowOrigin(request, reply, corsMethods[route.group]!)
     }
-    sendJson(reply, answer.status, encodeWireError(answer))
+    sendError(reply, answer)
   }
 }
 
@@ -188,11 +206,23 @@ export async function closeServer(server: FastifyInstance): Promise<void> {
 
 const mediaType = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 
-/** Fastify answers 415 to a content type it cannot read; here the type is a hint and the bytes decide. */
-function forgetUnreadableContentType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  const contentType = request.headers['content-type']
-  if (contentType !== undefined && !mediaType.test(contentType)) delete request.raw.headers['content-type']
+/** Fastify answers 415 to a content type it cannot read; here routes decide, so it sees none until the body is read. */
+function hideUnreadableContentType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  const { headers } = request.raw
+  const contentType = headers['content-type']
+  if (contentType !== undefined && !mediaType.test(contentType)) {
+    hiddenContentTypes.set(headers, contentType)
+    delete headers['content-type']
+  }
   done()
+}
+
+const hiddenContentTypes = new WeakMap<IncomingHttpHeaders, string>()
+
+function showContentType({ raw: { headers } }: FastifyRequest): void {
+  if (headers['content-type'] !== undefined) return
+  const hidden = hiddenContentTypes.get(headers)
+  if (hidden !== undefined) headers['content-type'] = hidden
 }
 
 /** Labels are resolved once per route and status: looking them up costs more than counting. */
@@ -218,9 +248,11 @@ function wireErrorOf(error: Error & { code?: string; statusCode?: number }, rout
   return internalError
 }
 
+const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['health', 'management', 'definitions'])
+
 /** Load balancers and scripts ask with HEAD. Not of the wire: there a GET may send events, and HEAD has rules of its own. */
 function answersHead(route: Route): boolean {
-  return route.method === 'GET' && (route.group === 'health' || route.group === 'management')
+  return route.method === 'GET' && headAnswered.has(route.group)
 }
 
 function spellings(path: string): string[] {
@@ -230,10 +262,17 @@ function spellings(path: string): string[] {
 /** Null: browsers of other origins have no business there. Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3. */
 const corsMethods: Record<RouteGroup, string | null> = {
   flags: 'GET, POST, OPTIONS, HEAD',
+  definitions: null,
   capture: 'GET, POST, OPTIONS',
+  browser: 'GET, HEAD, OPTIONS',
   management: null,
   health: null,
 }
+
+/** A page that asks for what is not there is to see that, and not a riddle of its browser's. */
+const corsOfUnknown = 'GET, POST, OPTIONS'
+/** How long a browser remembers what it was allowed. Source: docs/wire/clients.md 10.4. */
+const preflightSeconds = '600'
 
 function allowOrigin(request: FastifyRequest, reply: FastifyReply, methods: string): void {
   reply.header('access-control-allow-origin', request.headers.origin)
@@ -243,5 +282,6 @@ function allowOrigin(request: FastifyRequest, reply: FastifyReply, methods: stri
     reply.header('access-control-allow-methods', methods)
     const requested = request.headers['access-control-request-headers']
     if (requested !== undefined) reply.header('access-control-allow-headers', requested)
+    reply.header('access-control-max-age', preflightSeconds)
   }
 }

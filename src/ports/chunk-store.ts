@@ -20,14 +20,18 @@ export interface ChunkStore {
    */
   claimPosition(lane: LogLane, ownerId: string): Promise<{ offset: number }>
   /**
-   * One query each for mappings with their persons, personless ids, groups, group types and projects, all of one moment.
-   * Unknown ones are left out, groups of a project that is not in `projectIds` too.
+   * One query each for mappings with their persons, personless ids, groups, group types and projects, all of one moment,
+   * and one more for texts that are long. Unknown ones are left out, groups of a project that is not in `projectIds` too.
+   * @param textBytesMax how much property text, marks included, the persons and groups may have together; each other id
+   *   of a merging person counts as 256 bytes.
+   * @returns `too_large` when they have more; not much more than that was read from the store by then.
    * @throws PortError when the state cannot be read.
    */
-  loadChunk(subjects: ChunkSubjects): Promise<LoadedChunk>
+  loadChunk(subjects: ChunkSubjects, textBytesMax: number): Promise<LoadedChunk | 'too_large'>
   /**
    * Everything or nothing. Rows are conditional on the version they were read at.
-   * @returns `version_conflict` when a person, mapping or group changed since it was loaded: load and process again.
+   * @returns `version_conflict` when a person, mapping or group changed since it was loaded, or a distinct id was used with
+   *   or without a person against what these changes take for granted: load and process again.
    *   `not_owner` when another worker claimed the lane: stop.
    * @throws PortError when the state cannot be written; nothing was.
    */

@@ -9,6 +9,11 @@ export interface DefinitionStore {
   revision(): Promise<number>
   /** Every project changed after `revision`, whole; deleted ones by id. `loadChanges(-1)` is everything. */
   loadChanges(revision: number): Promise<DefinitionChanges>
+  /**
+   * Where the store is told of commits: calls with each new revision, whoever wrote it. Some may be missed while the store
+   * is away, so the revision is asked for as well.
+   */
+  onChange?(listener: (revision: number) => void): void
 }
 
 export interface DefinitionChanges {

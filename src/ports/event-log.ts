@@ -1,5 +1,5 @@
 // The durable log between a 200 and the worker. One ordered sequence of records per log lane; a record's offset is its
-// place in it, ascending from 0 without holes as seen by a reader.
+// place in it, ascending without holes as seen by a reader, from 0 or from where the state stood when the log was begun.
 
 import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
@@ -34,10 +34,14 @@ export interface EventLogReader {
    * An empty chunk means there is nothing yet. A record whose checksum fails comes back as `damaged`.
    * A `fromOffset` below the oldest kept record starts at the oldest one.
    * @throws PortError `corrupt` when stored records cannot be read at all (the cause names the file), `conflict` when
-   *   `fromOffset` lies beyond the end of the log: it belongs to another one. `unavailable`: try again.
+   *   `fromOffset` lies beyond the end of the log: it belongs to another one. `unavailable`: try again. A lane that nothing
+   *   was ever written to is empty at any offset: it begins where the state stands.
    */
   read(lane: LogLane, fromOffset: number, limits: { recordCountMax: number; bytesMax: number }): Promise<LogChunk>
-  /** Offset that the next appended record will get, and when the record at `offset` was appended (null when none). */
+  /**
+   * Offset that the next appended record will get (`offset` itself when nothing was ever written to the lane), and when the
+   * record at `offset` was appended (null when none).
+   */
   status(lane: LogLane, offset: number): Promise<{ endOffset: number; appendedAtMs: number | null; bytes: number }>
   /**
    * Deletes whole segments that lie entirely behind `offset` and whose newest record was appended before `olderThanMs`

@@ -2,7 +2,7 @@
 // Identity of an event: (project, UTC day of its time, name, distinct id, uuid). Every read that returns or counts
 // events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
 
-import type { PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type { EventIdentity, PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
 
 export interface EventRows {
@@ -34,7 +34,13 @@ export interface EventStore {
     signal?: AbortSignal,
   ): Promise<{ events: readonly EventView[]; next: EventCursor | null }>
   findEvent(projectId: number, uuid: string, signal?: AbortSignal): Promise<EventView | null>
-  /** Deduplicated counts per UTC day of acceptance (`captured_at`), days inclusive, `YYYY-MM-DD`. */
+  /**
+   * For each of `identities`, `chargedAtMs` of the live row that reads see now; null when there is none, imported
+   * copies left aside. Any number of them, however many queries are waiting.
+   * @throws PortError `unavailable` or `timeout`.
+   */
+  findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]>
+  /** Deduplicated counts per UTC day of `chargedAtMs`, days inclusive, `YYYY-MM-DD`. */
   countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
   listRejected(query: RejectedQuery, signal?: AbortSignal): Promise<readonly RejectedEvent[]>
   /** Moves a job's pending rows to the visible table; repeatable after a crash. */
@@ -77,7 +83,7 @@ export interface EventQuery {
   readonly limit: number
 }
 
-export interface EventView extends Omit<StoredEvent, 'groups' | 'flags' | 'sessionId' | 'windowId'> {
+export interface EventView extends Omit<StoredEvent, 'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId'> {
   readonly createdAtMs: number
 }
 

@@ -60,6 +60,19 @@ export interface PersonalKeyStore {
   findPersonalKeyByHash(secretHash: string): Promise<PersonalKey | null>
   listPersonalKeys(): Promise<readonly PersonalKey[]>
   deletePersonalKey(id: string): Promise<boolean>
+  /** Sets `lastUsedAtMs` where it is earlier; ids of deleted keys are passed over. */
+  savePersonalKeyUses(uses: readonly { id: string; usedAtMs: number }[]): Promise<void>
+}
+
+/** Which log a state follows, and what is known of the one before. */
+export interface FollowedLog {
+  readonly id: string
+  /** Host and folder, for people. */
+  readonly place: string
+  /** The log that was followed before; null when there was none. */
+  readonly formerId: string | null
+  /** Where the lanes stood when this one was taken up, as JSON by lane: while they stand there, nothing of it was processed. */
+  readonly begunAt: string
 }
 
 export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>
@@ -185,6 +198,13 @@ export interface ManagementStore
     WarningStore {
   /** Where the worker stands in a log lane; offset 0 when it never committed. */
   findLogPosition(lane: string): Promise<{ offset: number; committedAtMs: number | null }>
+  /** The log that the positions belong to; null when none was bound yet. */
+  findFollowedLog(): Promise<FollowedLog | null>
+  /**
+   * From now on the positions belong to this log, from where they are. No worker owns a lane any more: one that still reads
+   * the former log commits nothing behind this.
+   */
+  followLog(log: FollowedLog): Promise<void>
   /** What became of the records of a project that were processed so far (I8). */
   listOutcomes(projectId: number): Promise<readonly ChunkOutcome[]>
   close(): Promise<void>

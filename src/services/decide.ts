@@ -13,10 +13,12 @@ import {
 } from '#core/flags/evaluation-subject.ts'
 import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
+import { evaluationProperties } from '#core/geoip.ts'
 import { ownValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
+import type { Geoip } from '#ports/geoip.ts'
 import type { SubjectPerson, SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -26,8 +28,8 @@ export interface DecideServiceOptions {
   /** The compiled definitions of a project API key; null: no such project. */
   readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
   readonly subjects: SubjectStore
-  /** Properties of a public address (`$geoip_…`, only those with a value); null when nothing is known of it. */
-  readonly lookUpGeoip?: (address: string) => PropertyBag | null
+  /** Null: there is no database of locations. */
+  readonly geoip: Geoip | null
   /** Whether the project has used up its flag requests; those of a project with a quota of 0 always are. */
   readonly isOverFlagQuota?: (project: Project) => boolean
   /** Called once per request whose flags are evaluated. */
@@ -118,8 +120,8 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   /** What the request itself says of the subject. */
   function requestPart(project: CompiledProject, request: EvaluationRequest) {
     const { groups, personProperties, groupProperties, geoipAddress } = request
-    const located = project.readsGeoip && geoipAddress !== '' ? options.lookUpGeoip?.(geoipAddress) : null
-    return { groups, personProperties, groupProperties, geoip: located ?? null }
+    const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
+    return { groups, personProperties, groupProperties, geoip: location ? evaluationProperties(location) : null }
   }
 
   function loadPerson(

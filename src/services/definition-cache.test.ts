@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import type { DefinitionChanges, DefinitionStore, ProjectDefinitions } from '#ports/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
+import { eventually } from '../../tests/support/eventually.ts'
 import { startDefinitionCache } from './definition-cache.ts'
 
 function definitionsOf(id: number, apiToken: string, revision: number): ProjectDefinitions {
@@ -48,6 +49,68 @@ describe('the definition cache', () => {
     await cache.catchUp(2)
     assert.equal(cache.findByToken('phc_a'), 2)
     assert.equal(cache.findById(1), 2)
+  })
+
+  it('starts over when the store came back from an older copy', async t => {
+    let revision = 5
+    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]
+    const asked: number[] = []
+    const store: DefinitionStore = {
+      revision: async () => revision,
+      loadChanges: async after => {
+        asked.push(after)
+        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
+    t.after(() => cache.close())
+    revision = 4
+    projects = [definitionsOf(1, 'phc_a', 4)]
+    await eventually(() => cache.findByToken('phc_lost') === null)
+    assert.equal(cache.findByToken('phc_a'), 4)
+    revision = 5
+    projects = [definitionsOf(1, 'phc_b', 5)]
+    await eventually(() => cache.findByToken('phc_b') === 5)
+    assert.deepEqual(asked, [-1, -1, 4])
+  })
+
+  it('serves a write to a store that came back from an older copy before catchUp resolves', async t => {
+    let revision = 9
+    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 9)]
+    const asked: number[] = []
+    const store: DefinitionStore = {
+      revision: async () => revision,
+      loadChanges: async after => {
+        asked.push(after)
+        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    await cache.catchUp(8)
+    assert.deepEqual(asked, [-1], 'a write that was loaded with a later one')
+    revision = 5
+    projects = [definitionsOf(1, 'phc_b', 5)]
+    await cache.catchUp(5)
+    assert.equal(cache.findByToken('phc_b'), 5)
+    assert.equal(cache.findByToken('phc_lost'), null)
+    assert.deepEqual(asked, [-1, -1])
+  })
+
+  it('follows what the store tells of, without asking', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1)])
+    let tell: ((revision: number) => void) | undefined
+    const telling: DefinitionStore = {
+      ...store,
+      onChange: listener => {
+        tell = listener
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store: telling })
+    t.after(() => cache.close())
+    store.change({ revision: 2, projects: [definitionsOf(1, 'phc_b', 2)], deletedProjectIds: [] })
+    tell!(2)
+    await eventually(() => cache.findByToken('phc_b') === 2)
   })
 
   it('forgets the old key of a project whose key changed, and deleted projects', async t => {

@@ -1,6 +1,6 @@
 // Definitions in memory, compiled once per project revision: what a request finds without asking a store.
 // Follows the instance's revision; a write by this process is served before it is answered (`catchUp`), writes of other
-// processes within the polling interval. Knows nothing of how a project is compiled.
+// processes as soon as the store tells of them, within the polling interval at the latest. Knows nothing of how a project is compiled.
 
 import type { DefinitionStore, ProjectDefinitions } from '#ports/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -20,6 +20,8 @@ export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
   readonly compile: (definitions: ProjectDefinitions) => T
   readonly logger: Logger
+  /** Called when another revision is served: something changed, here or elsewhere, if only a key. */
+  readonly onRevision?: () => void
   /** How often to ask for the revision, ms. */
   readonly pollMs: number
 }
@@ -34,10 +36,13 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   let served = -1
   let loading: Promise<void> | undefined
   let complainedAtMs = Number.NEGATIVE_INFINITY
+  let isPolling = false
+  let startsOver = false
 
   await refresh()
   const timer = setInterval(() => void poll(), options.pollMs)
   timer.unref()
+  options.store.onChange?.(revision => void follow(async () => revision))
 
   return {
     findByToken: token => byToken.get(token) ?? null,
@@ -48,12 +53,33 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function catchUp(revision: number): Promise<void> {
-    while (served < revision) await refresh()
+    // Another write may have been loaded after it, or what is served is from before the store came back from an older copy.
+    if (revision < served) await askForRevision()
+    while (startsOver || served < revision) await refresh()
   }
 
+  /** A store that came back from an older copy: what it lacks is served here, and what is new counts from there on. */
+  async function askForRevision(): Promise<number> {
+    const servedBefore = served
+    const latest = await options.store.revision()
+    if (latest < servedBefore) startsOver = true
+    return latest
+  }
+
+  /** One question at a time: a store that hangs is not asked more and more of them. */
   async function poll(): Promise<void> {
+    if (isPolling) return
+    isPolling = true
+    await follow(askForRevision)
+    isPolling = false
+  }
+
+  async function follow(latestRevision: () => Promise<number>): Promise<void> {
     try {
-      if ((await options.store.revision()) > served) await refresh()
+      const latest = await latestRevision()
+      const isBehind = () => startsOver || latest > served
+      if (isBehind()) await refresh()
+      if (isBehind()) await refresh() // the first one may have joined a load from before
     } catch (cause) {
       const nowMs = performance.now()
       if (nowMs - complainedAtMs < complaintPauseMs) return
@@ -71,7 +97,13 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function load(): Promise<void> {
-    const changes = await options.store.loadChanges(served)
+    const isEverything = startsOver
+    const changes = await options.store.loadChanges(isEverything ? -1 : served)
+    if (isEverything) {
+      byToken.clear()
+      byId.clear()
+      startsOver = false
+    }
     for (const projectId of changes.deletedProjectIds) forget(projectId)
     for (const definitions of changes.projects) {
       const { id, apiToken } = definitions.project
@@ -80,7 +112,9 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
       byId.set(id, { token: apiToken, compiled })
       byToken.set(apiToken, compiled)
     }
+    const isOther = isEverything || changes.revision !== served
     served = changes.revision
+    if (isOther) options.onRevision?.()
   }
 
   function forget(projectId: number): void {

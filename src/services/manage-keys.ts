@@ -1,6 +1,7 @@
 // Personal API keys: creating them (the secret is seen once), listing and deleting them.
 
 import { err, ok, type Result } from '#core/result.ts'
+import { isKnownScope } from '#core/scopes.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore, ProjectStore } from '#ports/management-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
@@ -19,16 +20,13 @@ export type KeyRefusal =
   | { readonly kind: 'unknown_scope'; readonly index: number; readonly scope: string }
   | { readonly kind: 'unknown_project'; readonly index: number; readonly projectId: number }
 
-/** `*`, or an object and an action. Objects are not a closed list: PostHog's scripts ask for ones we do not have yet. */
-const scopeForm = /^(\*|[a-z][a-z_]{0,60}:(read|write))$/
-
 /** @returns the key and, this once, its secret. */
 export async function createPersonalKey(
-  deps: ManageKeysDeps,
+  deps: Omit<ManageKeysDeps, 'keyCheck'>,
   input: { label: string; scopes: readonly string[]; scopedProjectIds: readonly number[] },
 ): Promise<Result<{ key: PersonalKey; secret: string }, KeyRefusal>> {
   if (input.scopes.length === 0) return err({ kind: 'no_scopes' })
-  const unknown = input.scopes.findIndex(scope => !scopeForm.test(scope))
+  const unknown = input.scopes.findIndex(scope => !isKnownScope(scope))
   if (unknown !== -1) return err({ kind: 'unknown_scope', index: unknown, scope: input.scopes[unknown]! })
   for (const [index, projectId] of input.scopedProjectIds.entries()) {
     if ((await deps.management.findProject(projectId)) === null) {
@@ -48,7 +46,7 @@ export async function createPersonalKey(
   return ok({ key, secret })
 }
 
-/** Ends the key here at once and in other processes within the memory of `personal-key-check.ts`. */
+/** Ends the key here at once, and in other processes as soon as they follow the revision. */
 export async function deletePersonalKey(deps: ManageKeysDeps, id: string): Promise<Result<null, 'not_found'>> {
   const deleted = await deps.management.deletePersonalKey(id)
   deps.keyCheck.forget()

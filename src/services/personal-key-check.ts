@@ -4,14 +4,16 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
+import type { PersonalKeyUses } from './personal-key-uses.ts'
 
 export interface PersonalKeyCheck {
   /**
-   * The key that the secret stands for, or null. A key deleted by another process is believed for 10 s at most.
+   * The key that the secret stands for, or null; finding it is a use of it. A key deleted by another process is believed
+   * until this one hears of it, within a second; for 10 s at most while the state does not answer.
    * @throws PortError when the state cannot be read.
    */
   find(secret: string): Promise<PersonalKey | null>
-  /** Forgets everything: called after a key was deleted here. */
+  /** Forgets everything: called after a key was deleted here, and when the revision says that something changed elsewhere. */
   forget(): void
 }
 
@@ -22,7 +24,11 @@ const rememberedCountMax = 1_000
 const secretLengthMax = 200
 
 /** Only SHA-256 digests are stored, looked up and remembered, so timing tells nothing about a secret. */
-export function createPersonalKeyCheck(deps: { management: PersonalKeyStore; clock: Clock }): PersonalKeyCheck {
+export function createPersonalKeyCheck(deps: {
+  management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
+  clock: Clock
+  uses: Pick<PersonalKeyUses, 'note'>
+}): PersonalKeyCheck {
   const remembered = new Map<string, { key: PersonalKey; untilMs: number }>()
   let generation = 0
   return {
@@ -30,12 +36,16 @@ export function createPersonalKeyCheck(deps: { management: PersonalKeyStore; clo
       if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
       const hash = hashPersonalKey(secret)
       const known = remembered.get(hash)
-      if (known !== undefined && known.untilMs > deps.clock.nowMs()) return known.key
+      if (known !== undefined && known.untilMs > deps.clock.nowMs()) {
+        deps.uses.note(known.key)
+        return known.key
+      }
       const askedIn = generation
       const key = await deps.management.findPersonalKeyByHash(hash)
       remembered.delete(hash)
       // Deleted while we asked: answer this once, remember nothing.
       if (key !== null && askedIn === generation) remember(hash, key)
+      if (key !== null) deps.uses.note(key)
       return key
     },
     forget() {

@@ -1,76 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
-import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
-import type { CapturedEvent, LogLane, LogRecord } from '#core/events/captured-event.ts'
+import { keyOf } from '#adapters/memory/memory-state.ts'
+import type { LogRecord } from '#core/events/captured-event.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import { silentLogger } from '#telemetry/log.ts'
-import { createMetrics } from '#telemetry/metrics.ts'
-import { aCapturedEvent, encodedEvents } from '../../tests/support/captured-events.ts'
+import { aCapturedEvent } from '../../tests/support/captured-events.ts'
 import { eventually } from '../../tests/support/eventually.ts'
-import { fixedClock } from '../../tests/support/fixed-clock.ts'
-import { MemoryEventStore } from '../../tests/support/memory-event-store.ts'
-import { aProject } from '../../tests/support/state-builders.ts'
-import { createProcessor, type ProcessorOptions } from './process-events.ts'
+import { aWorld, setEvent } from '../../tests/support/processing-world.ts'
+import type { ProcessorOptions } from './process-events.ts'
 import type { FaultPoint } from './process-one-chunk.ts'
-
-let workerCount = 0
-
-/** A log, a state and an event store that outlive any number of workers. */
-function aWorld() {
-  const clock = fixedClock('2026-11-01T00:00:00Z')
-  const log = createMemoryEventLog({ nowMs: clock.nowMs })
-  const state = memoryState([aProject({ geoipEnabled: false })])
-  const events = new MemoryEventStore()
-  const metrics = createMetrics()
-  return {
-    log,
-    state,
-    events,
-    metrics,
-    append: (captured: readonly CapturedEvent[], lane: LogLane = 'main') => log.append(lane, encodedEvents(captured)),
-    person: (distinctId: string) =>
-      state.persons.get(keyOf(1, state.mappings.get(keyOf(1, distinctId))?.personUuid ?? '')),
-    /** Starts a worker; it ends with the test, or is left hanging by a fault point like a killed process. */
-    start(t: TestContext, over: Partial<ProcessorOptions> = {}) {
-      workerCount++
-      const stopping = new AbortController()
-      const processor = createProcessor({
-        log,
-        state: memoryChunkStore(state),
-        events,
-        geoip: null,
-        clock,
-        metrics,
-        logger: silentLogger(),
-        ownerId: `worker-${workerCount}`,
-        random: () => 0.5,
-        ...over,
-        limits: { restMs: 0, pollMs: 20, ...over.limits },
-      })
-      const ended = processor.run(stopping.signal)
-      t.after(() => stopping.abort())
-      return { processor, ended, stop: () => stopping.abort() }
-    },
-    async isProcessed(lane: LogLane = 'main') {
-      const { endOffset } = await log.status(lane, 0)
-      return (state.positions.get(lane)?.offset ?? 0) === endOffset
-    },
-    /** Accepted = stored + dropped + rejected. */
-    outcomeTotals() {
-      const totals = { stored: 0, dropped: 0, rejected: 0 }
-      for (const { outcome, count } of state.outcomes) totals[outcome] += count
-      return totals
-    },
-  }
-}
-
-function setEvent(n: number, distinctId: string, set: object, over: Partial<CapturedEvent> = {}): CapturedEvent {
-  return aCapturedEvent(n, { distinctId, propertiesJson: JSON.stringify({ n, $set: set }), ...over })
-}
 
 describe('processing the log', () => {
   const steps: FaultPoint[] = ['read', 'load', 'apply', 'insert', 'commit']
@@ -173,10 +113,41 @@ describe('processing the log', () => {
     assert.equal(processor.state(), 'ok')
   })
 
+  it('asks when late events were charged, once for a chunk and only if it has any', async t => {
+    const world = aWorld()
+    const dayMs = 86_400_000
+    const late = aCapturedEvent(1, { capturedAtMs: aCapturedEvent(1).capturedAtMs + 2 * dayMs })
+    await world.append([aCapturedEvent(1), aCapturedEvent(2)])
+    world.start(t)
+    await eventually(() => world.isProcessed())
+    assert.equal(world.events.asked.length, 0)
+    await world.append([late, aCapturedEvent(3), late])
+    await eventually(() => world.isProcessed())
+    assert.deepEqual(
+      world.events.asked.map(asked => asked.map(({ uuid }) => uuid)),
+      [[late.uuid, late.uuid]],
+    )
+    const row = [...world.events.rows.values()].find(({ uuid }) => uuid === late.uuid)!
+    assert.deepEqual([row.capturedAtMs, row.chargedAtMs], [late.capturedAtMs, aCapturedEvent(1).capturedAtMs])
+  })
+
+  it('waits while nobody can say when late events were charged', async t => {
+    const world = aWorld()
+    world.events.isDown = true
+    const { processor } = world.start(t)
+    await world.append([aCapturedEvent(1, { capturedAtMs: aCapturedEvent(1).capturedAtMs + 86_400_000 })])
+    await eventually(() => processor.state() === 'waiting_for_event_store' && world.events.asked.length >= 2)
+    assert.equal(world.events.insertCount, 0)
+    world.events.isDown = false
+    await eventually(() => world.isProcessed())
+    assert.equal(world.events.rows.size, 1)
+  })
+
   it('tells of an event store that takes rows and does not answer', async t => {
     const world = aWorld()
     const answers = Promise.withResolvers<void>()
     const events: ProcessorOptions['events'] = {
+      findChargedTimes: identities => world.events.findChargedTimes(identities),
       insert: async rows => {
         await answers.promise
         return world.events.insert(rows)
@@ -209,9 +180,9 @@ describe('processing the log', () => {
     let answersLost = 1
     const flaky: ChunkStore = {
       ...store,
-      loadChunk: subjects => {
+      loadChunk: (subjects, textBytesMax) => {
         if (loadFailures-- > 0) throw new PortError('chunk-store', 'unavailable')
-        return store.loadChunk(subjects)
+        return store.loadChunk(subjects, textBytesMax)
       },
       commitChunk: async (changes, position) => {
         const result = await store.commitChunk(changes, position)
@@ -252,6 +223,24 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })
   })
 
+  it('counts records that are gone from the log, and goes on behind them', async t => {
+    const world = aWorld()
+    await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
+    // As when a file of the log was removed that held the second and the third.
+    const withoutFile: Pick<EventLogReader, 'read' | 'status'> = {
+      status: world.log.status,
+      read: (lane, fromOffset, limits) =>
+        fromOffset === 0
+          ? world.log.read(lane, 0, { ...limits, recordCountMax: 1 })
+          : world.log.read(lane, Math.max(3, fromOffset), limits),
+    }
+    world.start(t, { log: withoutFile })
+    await eventually(() => world.isProcessed())
+    assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 0 })
+    const { values } = await world.metrics.eventsProcessed.get()
+    assert.equal(values.find(({ labels }) => labels.reason === 'log_record_missing')?.value, 2)
+  })
+
   it('rejects an event whose properties cannot be read', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1, { propertiesJson: '{"a":' }), aCapturedEvent(2, { propertiesJson: '[1]' })])
@@ -276,9 +265,9 @@ describe('processing the log', () => {
     const store = memoryChunkStore(world.state)
     const poisoned: ChunkStore = {
       ...store,
-      loadChunk: subjects => {
+      loadChunk: (subjects, textBytesMax) => {
         if (subjects.distinctIds.some(({ distinctId }) => distinctId === 'person-13')) throw new TypeError('poison')
-        return store.loadChunk(subjects)
+        return store.loadChunk(subjects, textBytesMax)
       },
     }
     world.start(t, { state: poisoned })

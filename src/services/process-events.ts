@@ -13,7 +13,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { backOffMs, waitOrStop } from './back-off.ts'
-import { type ChunkEnd, type FaultPoint, processOneChunk } from './process-one-chunk.ts'
+import { type ChunkEnd, type ChunkSize, type FaultPoint, processOneChunk } from './process-one-chunk.ts'
 
 export interface ProcessorLimits {
   /** Records of one chunk. */
@@ -21,6 +21,11 @@ export interface ProcessorLimits {
   /** State rows of one transaction, so that nobody waits long for its lock. */
   readonly rowCountMax: number
   readonly bytesMax: number
+  /**
+   * Property text that a chunk may load, and that its rows may carry: how large the persons are that small events belong
+   * to is for anybody to choose. Parsed it takes up to 14 times its length.
+   */
+  readonly textBytesMax: number
   /** How long an import chunk may hold its persons, load to commit; its size follows from what the last ones took. */
   readonly importChunkMs: number
   /** Between the starts of two chunks that were far from full, so that a trickle does not become a part per event. */
@@ -36,6 +41,7 @@ export const processorLimits: ProcessorLimits = {
   recordCountMax: 10_000,
   rowCountMax: 2_000,
   bytesMax: 16 * 1024 * 1024,
+  textBytesMax: 32 * 1024 * 1024,
   importChunkMs: 50,
   restMs: 100,
   slowStoreMs: 5_000,
@@ -45,7 +51,7 @@ export const processorLimits: ProcessorLimits = {
 /** A chunk is never made smaller than this for being slow or large. */
 const recordCountMin = 50
 /** A chunk that turns out to write too much is applied twice, so chunks stay a little below. */
-const aimedRowShare = 0.85
+const aimedShare = 0.85
 
 export type ProcessingState =
   | 'starting'
@@ -58,7 +64,7 @@ export type ProcessingState =
 export interface ProcessorOptions {
   readonly log: Pick<EventLogReader, 'read' | 'status'>
   readonly state: ChunkStore
-  readonly events: Pick<EventStore, 'insert'>
+  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes'>
   /** Null: no look-ups. */
   readonly geoip: Geoip | null
   readonly clock: Clock
@@ -147,43 +153,64 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return 'nothing_new'
   }
 
+  /** A file of the log is gone before it was processed: nothing tells whose events these were. */
+  function noteMissing(lane: LogLane, count: number): void {
+    logger.error({ lane, recordCount: count }, 'records are missing from the log: a file of it was removed')
+    metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason: 'log_record_missing' }, count)
+  }
+
   async function processIfAny(chunk: LogChunk, recordCountMax: number, signal: AbortSignal) {
     if (chunk.records.length === 0) return 'nothing_new'
     const { lane } = chunk
     await options.faultPoint?.('read')
     const startedMs = performance.now()
+    let missingCount = chunk.firstOffset - positions.get(lane)!
     let committedCount = 0
-    let largestRowCount = 0
+    let largestPartCount = 0
+    let isTooLarge = false
+    let largestShare = 0
     const end = await processOneChunk(chunk, {
       ...options,
       random,
       signal,
       rowCountMax: limits.rowCountMax,
       slowStoreMs: limits.slowStoreMs,
-      onApplied: rowCount => {
-        largestRowCount = Math.max(largestRowCount, rowCount)
+      textBytesMax: limits.textBytesMax,
+      onSized: size => {
+        if (size === 'too_large') isTooLarge = true
+        else largestShare = Math.max(largestShare, shareOf(size))
       },
       enterState: enter,
       onCommitted: (outcomes, nextOffset) => {
         committedCount = nextOffset - positions.get(lane)!
+        largestPartCount = Math.max(largestPartCount, committedCount)
         positions.set(lane, nextOffset)
         enter('ok')
+        if (missingCount > 0) noteMissing(lane, missingCount)
+        missingCount = 0
         for (const { outcome, reason, count } of outcomes) metrics.eventsProcessed.inc({ lane, outcome, reason }, count)
         options.onCommitted?.(lane, outcomes)
       },
     })
     const tookMs = performance.now() - startedMs
     const recordCount = chunk.records.length
-    if (largestRowCount > limits.rowCountMax) adaptChunk(lane, recordCount, tookMs, largestRowCount)
+    // How much too large is not known; what fitted is.
+    if (isTooLarge) resizeChunk(lane, largestPartCount)
+    else if (largestShare > 1) adaptChunk(lane, recordCount, tookMs, largestShare)
     else if (committedCount < recordCount) resizeChunk(lane, committedCount)
-    else if (recordCount === recordCountMax) adaptChunk(lane, recordCount, tookMs, largestRowCount)
+    else if (recordCount === recordCountMax) adaptChunk(lane, recordCount, tookMs, largestShare)
     if (recordCount < recordCountMax / 4) restUntilMs.set(lane, startedMs + limits.restMs)
     return end
   }
 
-  /** Live chunks grow as far as a transaction holds what they write; import chunks keep to their time as well. */
-  function adaptChunk(lane: LogLane, recordCount: number, tookMs: number, rowCount: number): void {
-    const room = (limits.rowCountMax * aimedRowShare) / Math.max(rowCount, 1)
+  /** Of what a chunk may take. */
+  function shareOf({ rowCount, textBytes }: ChunkSize): number {
+    return Math.max(rowCount / limits.rowCountMax, textBytes / limits.textBytesMax)
+  }
+
+  /** Live chunks grow as far as memory and a transaction hold what they take; import chunks keep to their time as well. */
+  function adaptChunk(lane: LogLane, recordCount: number, tookMs: number, share: number): void {
+    const room = aimedShare / Math.max(share, 0.001)
     const growth = lane === 'historical' ? Math.min(room, limits.importChunkMs / Math.max(tookMs, 1)) : room
     resizeChunk(lane, recordCount * Math.min(Math.max(growth, 0.5), 1.5))
   }

@@ -1,11 +1,13 @@
 // The five steps of a chunk, and what is done when one of them fails. The crash table beside the steps is the reason for
 // their order; the tests crash between each two of them.
 
-import type { ChunkChanges, ChunkOutcome } from '#core/events/chunk.ts'
-import { chunkSubjects, parseChunk } from '#core/events/parse-chunk.ts'
-import { type ProcessedChunk, processChunk, RecordError } from '#core/events/process-chunk.ts'
+import { chargeOnce, lateLiveEvents } from '#core/events/charge-once.ts'
+import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/events/chunk.ts'
+import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/events/parse-chunk.ts'
+import { ChunkTooLargeError, type ProcessedChunk, processChunk, RecordError } from '#core/events/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/events/refused-rows.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { LogChunk } from '#ports/event-log.ts'
 import type { EventRows, EventStore } from '#ports/event-store.ts'
@@ -21,7 +23,7 @@ export type ChunkEnd = 'committed' | 'not_owner' | 'stopped'
 
 export interface ChunkDependencies {
   readonly state: ChunkStore
-  readonly events: Pick<EventStore, 'insert'>
+  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes'>
   readonly geoip: Geoip | null
   readonly clock: Clock
   readonly metrics: Metrics
@@ -31,13 +33,22 @@ export interface ChunkDependencies {
   readonly signal: AbortSignal
   /** State rows of one transaction; a chunk that would write more is halved. A single record may write more. */
   readonly rowCountMax: number
-  /** How many state rows the chunk writes, or would have to: told before anything is written. */
-  readonly onApplied?: (rowCount: number) => void
+  /** Property text that a chunk may load, and that its rows may carry; one that takes more is halved, too. */
+  readonly textBytesMax: number
+  /** What the chunk takes, or would have to: told before anything is written. */
+  readonly onSized?: (size: ChunkSize | 'too_large') => void
   /** An insert that takes this long is waited for, and told of as if the store were down. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
+}
+
+export interface ChunkSize {
+  /** State rows to write. */
+  readonly rowCount: number
+  /** Of what was loaded, or of what the rows carry, whichever is more. */
+  readonly textBytes: number
 }
 
 /** Tries of a record, alone in its chunk, before it is set aside. */
@@ -50,18 +61,25 @@ interface Try {
   commitOutcomes: readonly ChunkOutcome[] | null
 }
 
+/** What the event store was told by tries that may not have been committed: the highest override of each distinct id. */
+type ToldOverrides = Map<string, PersonIdOverride>
+
 /**
  * Takes the chunk through load, apply, insert and commit, as often as it needs. A chunk that fails for no reason of a
  * store is halved until the record that makes it fail stands alone; that one goes to the reject store, the rest goes on.
  */
-export async function processOneChunk(chunk: LogChunk, deps: ChunkDependencies): Promise<ChunkEnd> {
+export function processOneChunk(chunk: LogChunk, deps: ChunkDependencies): Promise<ChunkEnd> {
+  return processPart(chunk, deps, new Map())
+}
+
+async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldOverrides): Promise<ChunkEnd> {
   const failures = new Map<number, string>()
   let failureCount = 0
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const latest: Try = { commitOutcomes: null }
     try {
-      const result = await tryChunk(chunk, failures, deps, latest)
-      if (result === 'too_many_rows') return await processHalves(chunk, deps)
+      const result = await tryChunk(chunk, { failures, deps, latest, told })
+      if (result === 'too_large') return await processHalves(chunk, deps, told)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
       if (attempt >= conflictTryCount) throw new Error('the chunk conflicts with every try')
@@ -77,7 +95,7 @@ export async function processOneChunk(chunk: LogChunk, deps: ChunkDependencies):
       failureCount++
       deps.logger.warn({ err: cause, lane: chunk.lane, offset: chunk.firstOffset }, 'a chunk could not be processed')
       const known = cause instanceof RecordError && !failures.has(cause.offset) ? cause.offset : null
-      if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps)
+      if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps, told)
       if (failureCount >= recordTryCount) setAside(failures, known ?? chunk.firstOffset, cause, deps)
       if (known === null) await pause(attempt, deps)
     }
@@ -95,26 +113,34 @@ export async function processOneChunk(chunk: LogChunk, deps: ChunkDependencies):
 //                                                 same persons, so the same rows come out and replace themselves
 //   5. commit changes, counters and position      done; reading goes on behind the chunk
 //
+// Step 4 first asks on which day repeats of older events were charged; once they are written, they answer it themselves.
+//
+// A commit that another worker's has overtaken (`version_conflict`) is computed anew. Its rows replace those of the try
+// before; its overrides are given higher versions where they differ from what the event store was told then.
+//
 // The other order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the rows that are missing and
 // after it for the others; inside 5 nothing is half done, since it is one transaction.
 async function tryChunk(
   chunk: LogChunk,
-  failures: ReadonlyMap<number, string>,
-  deps: ChunkDependencies,
-  latest: Try,
-): Promise<ChunkEnd | 'version_conflict' | 'too_many_rows'> {
-  const { state, clock, ownerId, geoip, faultPoint } = deps
+  of: { failures: ReadonlyMap<number, string>; deps: ChunkDependencies; latest: Try; told: ToldOverrides },
+): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
+  const { failures, deps, latest, told } = of
+  const { state, clock, ownerId, faultPoint } = deps
   const parsed = parseChunk(chunk, failures)
-  const loaded = await state.loadChunk(chunkSubjects(parsed))
+  // A record that stands alone has to be processed, whatever it takes.
+  const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
+  const loaded = await state.loadChunk(subjectsOf(parsed, told), textBytesMax)
   await faultPoint?.('load')
-  const lookUpGeoip = (address: string) => geoip?.lookUp(address) ?? null
-  const processed = processChunk(parsed, loaded, { lookUpGeoip })
-  const rowCount = rowCountOf(processed.changes)
-  deps.onApplied?.(rowCount)
-  if (chunk.records.length > 1 && rowCount > deps.rowCountMax) return 'too_many_rows'
+  const processed = loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, textBytesMax })
+  if (processed === 'too_large') {
+    deps.onSized?.('too_large')
+    return 'too_large'
+  }
+  if (chunk.records.length > 1 && rowCountOf(processed.changes) > deps.rowCountMax) return 'too_large'
   await faultPoint?.('apply')
   const changes = await insertRows(processed, deps)
   if (changes === null) return 'stopped'
+  noteTold(told, processed.rows.overrides)
   await faultPoint?.('insert')
   const position = { lane: chunk.lane, ownerId, offset: chunk.nextOffset, committedAtMs: clock.nowMs() }
   latest.commitOutcomes = changes.outcomes
@@ -124,13 +150,48 @@ async function tryChunk(
   return result
 }
 
+/** An id that the event store was told of counts as touched: another worker may have led it to somebody else since. */
+function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
+  const subjects = chunkSubjects(chunk)
+  return told.size === 0 ? subjects : { ...subjects, distinctIds: [...subjects.distinctIds, ...told.values()] }
+}
+
+/** Step 3. */
+function applyChunk(
+  parsed: ParsedChunk,
+  loaded: LoadedChunk,
+  of: { deps: ChunkDependencies; told: ToldOverrides; textBytesMax: number },
+): ProcessedChunk | 'too_large' {
+  const { deps, told, textBytesMax } = of
+  const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
+  try {
+    const options = { lookUpGeoip, toldOverrides: told.values(), personTextMax: textBytesMax }
+    const processed = processChunk(parsed, loaded, options)
+    const textBytes = Math.max(loaded.textBytes, processed.personTextLength)
+    deps.onSized?.({ rowCount: rowCountOf(processed.changes), textBytes })
+    return processed
+  } catch (cause) {
+    if (cause instanceof ChunkTooLargeError) return 'too_large'
+    throw cause
+  }
+}
+
+function noteTold(told: ToldOverrides, overrides: readonly PersonIdOverride[]): void {
+  for (const override of overrides) {
+    const key = JSON.stringify([override.projectId, override.distinctId])
+    if ((told.get(key)?.version ?? 0) <= override.version) told.set(key, override)
+  }
+}
+
 function rowCountOf({ persons, deletedPersons, mappings, personlessDistinctIds, groups }: ChunkChanges): number {
   return persons.length + deletedPersons.length + mappings.length + personlessDistinctIds.length + groups.length
 }
 
 /** Step 4. Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
 async function insertRows(processed: ProcessedChunk, deps: ChunkDependencies): Promise<ChunkChanges | null> {
-  const refused = await insertPatiently(processed.rows, deps)
+  const events = await chargedOnce(processed.rows.events, deps)
+  if (events === null) return null
+  const refused = await insertPatiently({ ...processed.rows, events }, deps)
   if (refused === null) return null
   if (refused.length === 0) return processed.changes
   const { rejected, changes } = rejectRefusedRows(processed, refused)
@@ -139,14 +200,27 @@ async function insertRows(processed: ProcessedChunk, deps: ChunkDependencies): P
   return done === null ? null : changes
 }
 
-/** Waits as long as the event store is down; the lag is measured meanwhile and nothing is skipped. */
+/** The rows with the day of charge of those that may be repeats of older events; few chunks have any. */
+async function chargedOnce(rows: EventRows['events'], deps: ChunkDependencies): Promise<EventRows['events'] | null> {
+  const late = lateLiveEvents(rows)
+  if (late.length === 0) return rows
+  const chargedTimes = await patiently(() => deps.events.findChargedTimes(late), deps)
+  return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
+}
+
 async function insertPatiently(rows: EventRows, deps: ChunkDependencies): Promise<readonly RefusedRow[] | null> {
   const rowCount = rows.events.length + rows.pendingEvents.length + rows.overrides.length + rows.rejected.length
   if (rowCount === 0) return []
+  const inserted = await patiently(() => deps.events.insert(rows), deps)
+  return inserted === null ? null : inserted.refused
+}
+
+/** Waits as long as the event store is down; the lag is measured meanwhile and nothing is skipped. */
+async function patiently<T>(call: () => Promise<T>, deps: ChunkDependencies): Promise<T | null> {
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
     try {
-      return (await deps.events.insert(rows)).refused
+      return await call()
     } catch (cause) {
       if (!isStoreDown(cause)) throw cause
       deps.enterState('waiting_for_event_store')
@@ -159,13 +233,13 @@ async function insertPatiently(rows: EventRows, deps: ChunkDependencies): Promis
   return null
 }
 
-async function processHalves(chunk: LogChunk, deps: ChunkDependencies): Promise<ChunkEnd> {
+async function processHalves(chunk: LogChunk, deps: ChunkDependencies, told: ToldOverrides): Promise<ChunkEnd> {
   const middle = chunk.records.length >> 1
   const middleOffset = chunk.firstOffset + middle
   const first = { ...chunk, records: chunk.records.slice(0, middle), nextOffset: middleOffset }
   const second = { ...chunk, records: chunk.records.slice(middle), firstOffset: middleOffset }
-  const end = await processOneChunk(first, deps)
-  return end === 'committed' ? await processOneChunk(second, deps) : end
+  const end = await processPart(first, deps, told)
+  return end === 'committed' ? await processPart(second, deps, told) : end
 }
 
 /** A commit whose answer was lost may have been made: the stored position tells, once it can be read again. */

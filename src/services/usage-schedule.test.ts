@@ -10,11 +10,22 @@ function aSchedule(counted: UsageDay[]) {
   const saved: { projectId: number; days: readonly UsageDay[]; frozenBeforeDay: string }[] = []
   const asked: string[] = []
   let fails = false
+  let waitingSinceMs: number | null = null
   const setFailing = (value: boolean): void => {
     fails = value
   }
+  const setWaiting = (day: string | null): void => {
+    waitingSinceMs = day === null ? null : Date.parse(`${day}T12:00:00Z`)
+  }
   const schedule = createUsageSchedule({
     clock,
+    positions: { findLogPosition: async () => ({ offset: 7, committedAtMs: null }) },
+    log: {
+      status: async (lane, offset) => {
+        assert.deepEqual([lane, offset], ['main', 7])
+        return { endOffset: 9, appendedAtMs: waitingSinceMs, bytes: 0 }
+      },
+    },
     logger: silentLogger(),
     events: {
       countUsage: async (projectId, fromDay, toDay) => {
@@ -30,7 +41,7 @@ function aSchedule(counted: UsageDay[]) {
       },
     },
   })
-  return { schedule, saved, asked, clock, setFailing }
+  return { schedule, saved, asked, clock, setFailing, setWaiting }
 }
 
 const stored = (projectId: number) => [{ projectId, lane: 'main', outcome: 'stored', reason: '', count: 1 }] as const
@@ -80,5 +91,31 @@ describe('usage', () => {
     setFailing(false)
     await schedule.computeNow()
     assert.equal(asked.length, 3)
+  })
+
+  it('leaves days open while live events of them wait in the log, and is computed for them once these are in', async () => {
+    const { schedule, asked, saved, clock, setWaiting } = aSchedule([])
+    setWaiting('2026-11-04')
+    await schedule.computeNow()
+    assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-02')
+    schedule.noteProcessed(stored(2))
+    setWaiting('2026-11-07')
+    await schedule.computeNow()
+    assert.deepEqual([asked.at(-1), saved.at(-1)?.frozenBeforeDay], ['2 2026-11-02 2026-11-10', '2026-11-05'])
+    schedule.noteProcessed(stored(2))
+    setWaiting(null)
+    await schedule.computeNow()
+    assert.deepEqual([asked.at(-1), saved.at(-1)?.frozenBeforeDay], ['2 2026-11-05 2026-11-10', '2026-11-08'])
+    schedule.noteProcessed(stored(2))
+    await schedule.computeNow()
+    assert.equal(asked.at(-1), '2 2026-11-08 2026-11-10')
+    setWaiting('1970-01-01')
+    clock.set(Date.parse('2026-11-11T00:00:01Z'))
+    await schedule.computeNow()
+    assert.equal(
+      saved.at(-1)?.frozenBeforeDay,
+      '2025-10-05',
+      'a time that cannot be right leaves no more open than this',
+    )
   })
 })

@@ -1,10 +1,12 @@
-// Events per project and UTC day of acceptance, charged and imported apart, for `usage_daily`: computed from the event
-// store over deduplicated rows, never counted up, so that retries and replays count once. A day is frozen after two.
+// Events per project and UTC day of charge, live and imported apart, for `usage_daily`: computed from the event store
+// over deduplicated rows, never counted up, so that retries and replays count once. A day is frozen after two, and never
+// while live events of it still wait in the log.
 
 import type { ChunkOutcome } from '#core/events/chunk.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
-import type { UsageStore } from '#ports/management-store.ts'
+import type { ManagementStore, UsageStore } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from './run-periodically.ts'
 
@@ -15,6 +17,8 @@ const dayMs = 86_400_000
 const openDayCount = 3
 /** How far back a day may still be without figures. */
 const lateMsMax = 35 * dayMs
+/** A record that claims to wait for longer has a time that is wrong. */
+const waitingMsMax = 400 * dayMs
 
 export interface UsageSchedule {
   /** Tells that events of these projects were stored. */
@@ -28,41 +32,56 @@ export interface UsageSchedule {
 export function createUsageSchedule(options: {
   readonly events: Pick<EventStore, 'countUsage'>
   readonly usage: Pick<UsageStore, 'saveEventCounts' | 'listProjectIds'>
+  readonly log: Pick<EventLogReader, 'status'>
+  /** Answers the durable position, not what the worker holds in memory. */
+  readonly positions: Pick<ManagementStore, 'findLogPosition'>
   readonly clock: Clock
   readonly logger: Logger
   readonly everyMs?: number
 }): UsageSchedule {
-  const { events, usage, clock, logger } = options
+  const { events, usage, log, positions, clock, logger } = options
   const due = new Set<number>()
   let lastDay = ''
+  /** The first day that the last complete round left open: what was processed since may belong to it. */
+  let openSince: string | null = null
 
   async function computeNow(): Promise<void> {
     const nowMs = clock.nowMs()
     const today = utcDay(nowMs)
-    const openDays = Array.from({ length: openDayCount }, (_, back) => utcDay(nowMs - back * dayMs))
+    const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
+    const openFrom = openDays[0]!
     if (today !== lastDay) {
       // A worker that was away has days that nobody computed: they get their figures now, and are frozen with them.
-      for (const projectId of await usage.listProjectIds())
-        await compute(projectId, openDays, utcDay(nowMs - lateMsMax))
+      const fromDay = earlier(openFrom, utcDay(nowMs - lateMsMax))
+      for (const projectId of await usage.listProjectIds()) await compute(projectId, openDays, fromDay)
       lastDay = today
     }
+    const fromDay = openSince === null ? openFrom : earlier(openFrom, openSince)
     for (const projectId of [...due]) {
       due.delete(projectId)
       try {
-        await compute(projectId, openDays, openDays.at(-1)!)
+        await compute(projectId, openDays, fromDay)
       } catch (cause) {
         due.add(projectId)
         throw cause
       }
     }
+    openSince = openFrom
+  }
+
+  /** When the oldest live event that is not processed yet was accepted; now, when there is none. */
+  async function oldestWaitingMs(nowMs: number): Promise<number> {
+    const { offset } = await positions.findLogPosition('main')
+    const { appendedAtMs } = await log.status('main', offset)
+    return Math.max(Math.min(nowMs, appendedAtMs ?? nowMs), nowMs - waitingMsMax)
   }
 
   /** An open day without events is written as zero, since it may have had some before an import was discarded. */
   async function compute(projectId: number, openDays: readonly string[], fromDay: string): Promise<void> {
-    const counted = await events.countUsage(projectId, fromDay, openDays[0]!)
+    const counted = await events.countUsage(projectId, fromDay, openDays.at(-1)!)
     const days = new Map(counted.map(row => [row.day, row]))
     for (const day of openDays) if (!days.has(day)) days.set(day, { day, eventsCharged: 0, eventsImported: 0 })
-    await usage.saveEventCounts(projectId, [...days.values()], openDays.at(-1)!)
+    await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!)
   }
 
   return {
@@ -78,6 +97,16 @@ export function createUsageSchedule(options: {
         signal,
       }),
   }
+}
+
+/** The days of both times and those between, ascending. */
+function daysBetween(fromMs: number, toMs: number): string[] {
+  const from = Math.floor(fromMs / dayMs)
+  return Array.from({ length: Math.floor(toMs / dayMs) - from + 1 }, (_, index) => utcDay((from + index) * dayMs))
+}
+
+function earlier(a: string, b: string): string {
+  return a < b ? a : b
 }
 
 function utcDay(timeMs: number): string {

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
+import lzString from 'lz-string'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 
+const { compressToBase64 } = lzString
 const json = '{"api_key":"phc_x","event":"e","properties":{"k":">>>???~~~€"}}'
 const formType = 'application/x-www-form-urlencoded'
 
@@ -91,10 +93,38 @@ describe('readCaptureBody', () => {
     for (const contentEncoding of ['br', 'zstd', 'deflate', 'identity', 'lz4'])
       assert.equal(read(json, { contentEncoding }), json)
   })
-  it('answers the documented error for lz64', () => {
-    const detail = 'failed to decode request: decompress_lz64: failed decompress to UTF16'
-    assert.equal(read('N4IghgDgBA==', { compression: 'lz64' }), detail)
-    assert.equal(read(form({ data: 'N4Ig', compression: 'lz64' }), { contentType: formType }), detail)
+  it('decompresses lz64 wherever it is announced: query, form and header, bare and in a form, on every path', () => {
+    const lz64 = compressToBase64(json)
+    for (const legacyPath of [true, false]) {
+      for (const compression of ['lz64', 'lz-string', 'LZ64'])
+        assert.equal(read(lz64, { compression, legacyPath }), json)
+      assert.equal(read(lz64, { contentEncoding: 'lz64', legacyPath }), json)
+      const inForm = { contentType: formType, legacyPath }
+      assert.equal(read(form({ data: lz64, compression: 'lz64' }), inForm), json)
+      assert.equal(read(form({ compression: 'lz64', data: lz64 }), inForm), json)
+      assert.equal(read(form({ data: lz64 }), { ...inForm, compression: 'lz64' }), json)
+      assert.equal(read(`data=${lz64}`, { ...inForm, compression: 'lz64' }), json)
+      assert.equal(read('', { data: lz64, compression: 'lz64', legacyPath }), json)
+    }
+  })
+  it('believes magic bytes rather than an lz64 hint', () => {
+    assert.equal(read(gzipSync(json), { compression: 'lz64' }), json)
+  })
+  it('refuses lz64 that is broken, and text that is no Unicode', () => {
+    const broken = 'failed to decode request: decompress_lz64: failed decompress to UTF16'
+    for (const body of [json, compressToBase64(json).slice(0, -9), '===='])
+      assert.equal(read(body, { compression: 'lz64' }), broken, body)
+    assert.equal(read(form({ data: 'N4Ig', compression: 'lz64' }), { contentType: formType }), broken)
+    assert.equal(
+      read(compressToBase64('"\ud800"'), { compression: 'lz64' }),
+      'failed to decode request: decompress_lz64: failed UTF16 to UTF8 conversion',
+    )
+  })
+  it('bounds lz64 by the bytes of its text', () => {
+    const lz64 = compressToBase64('€'.repeat(1_000))
+    assert.equal(read(lz64, { compression: 'lz64' }, 3_000).length, 1_000)
+    for (const bytesMax of [999, 2_999])
+      assert.equal(read(lz64, { compression: 'lz64' }, bytesMax), 'inflated_too_large')
   })
   it('refuses bytes that are not UTF-8', () => {
     assert.equal(read(Buffer.from([0x7b, 0xff])), 'failed to decode request: invalid UTF8 in request payload')

@@ -7,6 +7,7 @@ import { decodeBase64, looksLikeBase64 } from './base64.ts'
 import { captureErrors } from './capture-errors.ts'
 import { formField, isRepeatedField } from './form-fields.ts'
 import { gunzip, type Inflated, inflateEncoding, isGzip } from './inflate.ts'
+import { decompressLz64 } from './lz64.ts'
 import type { WireError } from './wire-error.ts'
 
 export interface CaptureBody {
@@ -93,7 +94,9 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
     payload = inflated.bytes
     zipped = true
   } else if (compression === 'lz64') {
-    return err(captureErrors.invalidLz64)
+    const decompressed = readLz64(payload, outputBytesMax)
+    if (!decompressed.ok) return decompressed
+    payload = decompressed.value
   }
   if (!isUtf8(payload)) return err(zipped ? captureErrors.invalidGzipText : captureErrors.invalidUtf8)
 
@@ -104,6 +107,14 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   }
   const ascii = isAscii(payload)
   return ok({ bytes: payload, text: payload.toString(ascii ? 'latin1' : 'utf8'), ascii, formToken })
+}
+
+function readLz64(payload: Buffer, outputBytesMax: number): Result<Buffer, CaptureBodyFault> {
+  const decompressed = decompressLz64(payload, outputBytesMax)
+  if (decompressed.kind === 'too_large') return err('inflated_too_large')
+  if (decompressed.kind === 'broken') return err(captureErrors.invalidLz64)
+  const { text } = decompressed
+  return text.isWellFormed() ? ok(Buffer.from(text)) : err(captureErrors.invalidLz64Text)
 }
 
 /** Known names, `gzip-js` for one; null for any other: unknown ones are ignored. */

@@ -37,7 +37,8 @@ export const captureErrors = {
   invalidGzip: decodeError('invalid_compressed_data', 'invalid GZIP data'),
   invalidGzipText: decodeError('invalid_utf8', 'invalid gzip data'),
   invalidUtf8: decodeError('invalid_utf8', 'invalid UTF8 in request payload'),
-  invalidLz64: decodeError('unsupported_compression', 'decompress_lz64: failed decompress to UTF16'),
+  invalidLz64: decodeError('invalid_compressed_data', 'decompress_lz64: failed decompress to UTF16'),
+  invalidLz64Text: decodeError('invalid_utf8', 'decompress_lz64: failed UTF16 to UTF8 conversion'),
   nestedTooDeep: parseError('invalid_json', 'recursion limit exceeded'),
   loneSurrogate: parseError('invalid_json', 'lone surrogate in a unicode escape'),
   missingEventName: wireError(

@@ -130,6 +130,8 @@ describe('parseCaptureRequest, fields', () => {
     assert.equal(eventOf({ properties }).distinctId, 'inside')
     assert.equal(eventOf({ distinct_id: '', properties }).distinctId, '')
     assert.equal(eventOf({ properties: { distinct_id: null } }).distinctId, null)
+    assert.equal(eventOf({ properties: { distinct_id: null, $distinct_id: 'aliased' } }).distinctId, 'aliased')
+    assert.equal(eventOf({ properties: { distinct_id: 'inside', $distinct_id: 'aliased' } }).distinctId, 'inside')
     assert.equal(eventOf({ $distinct_id: 23.5 }).distinctId, '23.5')
     assert.equal(eventOf({ distinct_id: { b: [true], a: null } }).distinctId, '{"a":null,"b":[true]}')
   })
@@ -141,11 +143,23 @@ describe('parseCaptureRequest, fields', () => {
       '12345678901234567891',
     )
   })
+  it('keeps numeric ids that no double holds apart', () => {
+    const read = (text: string) => requestOf(text).events[0]!.distinctId
+    assert.equal(read('{"event":"e","token":"k","distinct_id":1e400}'), '1e400')
+    assert.equal(read('{"event":"e","token":"k","distinct_id":-1E+401}'), '-1E+401')
+    assert.equal(read('{"event":"e","token":"k","properties":{"distinct_id":[1e400]}}'), '[1e400]')
+  })
   it('reads uuids, old message ids that are uuids, and neither', () => {
     const uuid = '0197c5a0-0000-7000-8000-00000000abcd'
     assert.equal(eventOf({ uuid: uuid.toUpperCase() }).uuid, uuid)
     assert.equal(eventOf({ uuid: '', messageId: uuid }).uuid, uuid)
     assert.equal(eventOf({ uuid: null, messageId: 'msg-1' }).uuid, null)
+  })
+  it('takes the empty list that PHP makes of an empty map for one, and no other list', () => {
+    const [event] = requestOf({ ...named, token: 'k', properties: [], $set: [], $set_once: [] }).events
+    assert.deepEqual([event!.propertiesJson, event!.setJson, event!.setOnceJson], ['{}', null, null])
+    for (const field of ['properties', '$set', '$set_once'])
+      assert.equal(codeOf({ ...named, token: 'k', [field]: [1] }), 'invalid_shape')
   })
   it('keeps only what an event has: unknown fields go, an unset beside properties too', () => {
     const event = eventOf({

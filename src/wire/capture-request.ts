@@ -135,11 +135,11 @@ function faultOfFields(item: Fields): string | null {
   if (!isTextOrAbsent(token ?? $token ?? apiKey)) return 'api_key'
   if (item.distinct_id !== undefined && item.$distinct_id !== undefined) return 'distinct_id'
   if (!isTextOrAbsent(uuid) || (typeof uuid === 'string' && uuid !== '' && parseUuid(uuid) === null)) return 'uuid'
-  if (properties !== undefined && !isObject(properties)) return 'properties'
+  if (properties !== undefined && !isMap(properties)) return 'properties'
   if (!isTextOrAbsent(timestamp)) return 'timestamp'
   if (offset !== undefined && offset !== null && !isInteger64(offset)) return 'offset'
-  if ($set !== undefined && $set !== null && !isObject($set)) return '$set'
-  return setOnce !== undefined && setOnce !== null && !isObject(setOnce) ? '$set_once' : null
+  if ($set !== undefined && $set !== null && !isMap($set)) return '$set'
+  return setOnce !== undefined && setOnce !== null && !isMap(setOnce) ? '$set_once' : null
 }
 
 /** Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for where else keys stand. */
@@ -196,8 +196,8 @@ function sentAtOf(envelope: Fields | null): number | null {
 const emptyProperties: Fields = Object.freeze({})
 
 function incomingEvent(item: Fields, payload: CapturePayload, slices: ItemSlices, base: number): IncomingEvent {
-  const properties = (item.properties ?? emptyProperties) as Fields
-  const propertiesJson = textAt(payload, slices, base + slice.properties) ?? '{}'
+  const properties = isObject(item.properties) ? item.properties : emptyProperties
+  const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
   const cookielessMode = properties.$cookieless_mode
   const own = item.distinct_id ?? item.$distinct_id
   return {
@@ -221,12 +221,13 @@ function incomingEvent(item: Fields, payload: CapturePayload, slices: ItemSlices
 }
 
 function distinctIdIn(properties: Fields, propertiesJson: string): string | null {
-  const inside = properties.distinct_id
+  const name = (properties.distinct_id ?? null) === null ? '$distinct_id' : 'distinct_id'
+  const inside = properties[name]
   if (inside === undefined || inside === null) return null
   if (typeof inside === 'string') return inside
   // Read again, keeping number literals: 64-bit ids do not fit a double.
   const exact = parseJson(propertiesJson) as { [key: string]: Parameters<typeof textOf>[0] }
-  return textOf(exact.distinct_id!)
+  return textOf(exact[name]!)
 }
 
 /** `messageId` of old libraries counts when it is a UUID. Source: docs/wire/clients.md 5.2. */
@@ -252,6 +253,11 @@ function hasName(item: Fields): boolean {
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** An object, or the list that PHP makes of an empty one. Source: docs/wire/clients.md 1 rule 13. */
+function isMap(value: unknown): boolean {
+  return isObject(value) || (Array.isArray(value) && value.length === 0)
 }
 
 function isTextOrAbsent(value: unknown): boolean {

@@ -45,6 +45,7 @@ export const decideErrors = {
     'payload_too_large',
     'The request body holds too many values to be read. Send only the properties that flags use.',
   ),
+  transient: wireError(503, 'transient_error', 'transient error, please retry'),
 } as const satisfies Record<string, WireError>
 
 const contentTypeCharsMax = 200

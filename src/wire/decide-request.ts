@@ -70,7 +70,7 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
     },
     disableFlags: boolField(body.disable_flags),
     onlyUseOverridePersonProperties: query.onlyUseOverridePersonProperties,
-    geoipAddress: boolField(body.geoip_disable) ? '' : context.address,
+    geoipAddress: boolField(body.geoip_disable) || boolField(body.disable_geoip) ? '' : context.address,
   }
 }
 
@@ -78,7 +78,7 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
 function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return shortened(value)
-  if (typeof value === 'number' || isRawNumber(value)) return textOf(value)
+  if (typeof value === 'number' || isRawNumber(value)) return shortened(textOf(value))
   if (endpoint === 'flags' || exceedsDepth(value, depthMax)) throw wrongType
   return shortened(textOf(value))
 }

@@ -6,6 +6,7 @@ import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
 import { type FlagTexts, prepareFlagTexts } from './flag-texts.ts'
+import { offFeatures } from './remote-config.ts'
 
 export interface AnswerOptions {
   readonly shape: AnswerShape
@@ -46,12 +47,6 @@ const supportedCompression: Record<DecideEndpoint, string> = {
   flags: '"supportedCompression":["gzip","gzip-js"],',
 }
 
-/** What a project that only evaluates flags has to say. Source: docs/wire/evaluation.md 2.5 "Build". */
-const configEnd =
-  '"sessionRecording":false,"surveys":false,"heatmaps":false,"capturePerformance":false,"autocaptureExceptions":false,' +
-  '"autocapture_opt_out":false,"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},' +
-  '"elementsChainAsString":true,"errorTracking":{"autocaptureExceptions":false,"suppressionRules":[]},' +
-  '"defaultIdentifiedOnly":true,"siteApps":[]'
 const editorParams: Record<DecideEndpoint, string> = { decide: '"editorParams":{},', flags: '' }
 
 const emptyFlags: Record<AnswerShape, string> = {
@@ -78,7 +73,7 @@ function assemble(
   if (!withConfig) return `{${errors}${flags},${limited}${tail(options)}}`
   return (
     `{${configStart}${errors}"isAuthenticated":false,${supportedCompression[endpoint]}${flags},${limited}${tail(options)},` +
-    `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}${configEnd}}`
+    `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}${offFeatures}}`
   )
 }
 

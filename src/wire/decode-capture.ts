@@ -12,7 +12,6 @@ import {
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
 import { parseCaptureRequest } from './capture-request.ts'
-import { isGzip } from './inflate.ts'
 import type { WireError } from './wire-error.ts'
 
 export interface CaptureInput extends CaptureBody {
@@ -50,10 +49,18 @@ const inlineCompressedBytesMax = 256 * 1024
 const threadLimits: DecodeLimits = { decodedBytesMax: captureDecodedBytesMax, itemCountMax: Number.POSITIVE_INFINITY }
 
 /** Whether the event loop may try at all; a body that turns out larger answers `too_much_work` there. */
-export function isInlineBody(body: Buffer, announcedCompression: boolean): boolean {
-  const compressed = announcedCompression || isGzip(body)
-  return body.length <= (compressed ? inlineCompressedBytesMax : inlineLimits.decodedBytesMax)
+export function isInlineBody({ body, compression, contentEncoding }: CaptureInput): boolean {
+  // Base64 and forms say inside whether they are compressed.
+  const isPlain = compression === '' && contentEncoding === '' && startsAsJson(body)
+  return body.length <= (isPlain ? inlineLimits.decodedBytesMax : inlineCompressedBytesMax)
 }
+
+function startsAsJson(body: Buffer): boolean {
+  return body[0] === openBrace || body[0] === openBracket
+}
+
+const openBracket = 0x5b
+const openBrace = 0x7b
 
 export function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCapture {
   const payload = readCaptureBody(input, limits.decodedBytesMax)

@@ -4,25 +4,69 @@
 import { randomFillSync } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
+import type { DecideContext } from './decide-request.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture } from './decode-capture.ts'
+import { decodeFlags, type PostedFlags, packFlags } from './decode-flags.ts'
+import type { FlagsBody } from './flags-body.ts'
 
-export interface DecodeJob {
+export interface CaptureJob {
+  readonly kind: 'capture'
   readonly input: Omit<CaptureInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   readonly receivedAtMs: number
   readonly ip: string
 }
 
+export interface FlagsJob {
+  readonly kind: 'flags'
+  readonly body: Omit<FlagsBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
+  readonly context: DecideContext
+}
+
+export type DecodeJob = CaptureJob | FlagsJob
+export type DecodeOutcome = PreparedCapture | PostedFlags
+
+/** The pool as handlers see it: each kind of job has an outcome of its own. */
+export interface DecodePool {
+  /** @throws PortError when the pool cannot take the job or loses it; nothing came of it then. */
+  run(job: CaptureJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedCapture>
+  run(job: FlagsJob, bytes: number, buffers: ArrayBuffer[]): Promise<PostedFlags>
+}
+
+/** For the pool: events may wait for a moment, a page that asks for its flags stands still. */
+export const isUrgentDecodeJob = (job: DecodeJob): boolean => job.kind === 'flags'
+
 /** For the pool. */
 export const decodeThreadEntry = new URL(import.meta.url)
 
+/** Names the outcomes of a pool whose threads run this module. */
+export function decodePool(threads: {
+  run(job: DecodeJob, bytes: number, buffers: ArrayBuffer[]): Promise<DecodeOutcome>
+}): DecodePool {
+  return threads as DecodePool
+}
+
+/** What lies in memory of its own moves to the thread; a slice of a shared pool is copied. */
+export function movableBytes(bytes: Buffer): Uint8Array<ArrayBuffer> {
+  const isWhole = bytes.buffer.byteLength === bytes.length
+  return isWhole ? (bytes as Buffer<ArrayBuffer>) : new Uint8Array(bytes)
+}
+
 const random = pooledRandomUint32(randomFillSync)
 
-parentPort?.on('message', ({ input, receivedAtMs, ip }: DecodeJob) => {
-  const { buffer, byteOffset, length } = input.body
-  const body = Buffer.from(buffer, byteOffset, length)
-  const prepared = decodeAndPrepare({ ...input, body }, { receivedAtMs, ip, random })
+parentPort?.on('message', (job: DecodeJob) => {
+  if (job.kind === 'flags') {
+    const body = { ...job.body, bytes: asBuffer(job.body.bytes) }
+    parentPort!.postMessage(packFlags(decodeFlags(body, job.context)))
+    return
+  }
+  const { input, receivedAtMs, ip } = job
+  const prepared = decodeAndPrepare({ ...input, body: asBuffer(input.body) }, { receivedAtMs, ip, random })
   parentPort!.postMessage(prepared, transferable(prepared))
 })
+
+function asBuffer({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buffer {
+  return Buffer.from(buffer, byteOffset, length)
+}
 
 /** Buffers that hold nothing but records move; shared ones are copied. */
 function transferable(prepared: PreparedCapture): ArrayBuffer[] {

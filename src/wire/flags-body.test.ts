@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import lzString from 'lz-string'
+import { lz64Bomb } from '../../tests/support/lz64-bomb.ts'
+import { decompressedBytesMax } from './decide-errors.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
 
 const json = '{"token":"phc_test","distinct_id":"user-1"}'
@@ -8,9 +11,7 @@ const value = JSON.parse(json)
 
 function decode(bytes: Buffer | string, over: Partial<FlagsBody> = {}) {
   const body = { contentType: 'application/json', contentEncoding: undefined, compression: '', ...over }
-  return decodeFlagsBody({ ...body, bytes: Buffer.from(bytes) }, text =>
-    text.startsWith('lz:') ? text.slice(3) : null,
-  )
+  return decodeFlagsBody({ ...body, bytes: Buffer.from(bytes) }, decompressedBytesMax)
 }
 
 function assertDecodes(...call: Parameters<typeof decode>): void {
@@ -19,7 +20,8 @@ function assertDecodes(...call: Parameters<typeof decode>): void {
 
 function codeOf(...call: Parameters<typeof decode>): string {
   const result = decode(...call)
-  return result.ok ? 'ok' : `${result.error.status} ${result.error.code}`
+  if (result.ok) return 'ok'
+  return typeof result.error === 'string' ? result.error : `${result.error.status} ${result.error.code}`
 }
 
 describe('decodeFlagsBody', () => {
@@ -34,18 +36,25 @@ describe('decodeFlagsBody', () => {
     assertDecodes(json, { contentEncoding: 'br' })
   })
 
-  it('hands lz64 to whoever can read it, and refuses it without', () => {
-    assertDecodes(`lz:${json}`, { compression: 'lz64' })
+  it('decompresses lz64, bare and in a form, announced by the query or by the form', () => {
+    const lz64 = lzString.compressToBase64(json)
+    for (const compression of ['lz64', 'lz-string'])
+      for (const contentType of ['application/json', 'text/plain']) assertDecodes(lz64, { compression, contentType })
     const form = { contentType: 'application/x-www-form-urlencoded' }
-    assertDecodes(`data=${encodeURIComponent(`lz:${json}`)}&compression=lz64`, form)
-    assert.equal(codeOf('nonsense', { compression: 'lz-string' }), '400 invalid_json')
-    const without = decodeFlagsBody({
-      bytes: Buffer.from(json),
-      contentType: undefined,
-      contentEncoding: undefined,
-      compression: 'lz64',
-    })
-    assert.ok(!without.ok && without.error.code === 'unsupported_compression')
+    assertDecodes(`data=${encodeURIComponent(lz64)}&compression=lz64`, form)
+    assertDecodes(`compression=lz64&data=${lz64}`, form)
+    assertDecodes(`data=${encodeURIComponent(lz64)}`, { ...form, compression: 'lz64' })
+    assertDecodes(lzString.compressToBase64(Buffer.from(json).toString('base64')), { compression: 'lz64' })
+  })
+
+  it('refuses lz64 that is broken, or decompresses to too much', () => {
+    for (const body of ['nonsense', json, lzString.compressToBase64(json).slice(0, -8)])
+      assert.equal(codeOf(body, { compression: 'lz-string' }), '400 invalid_json', body)
+    const form = { contentType: 'application/x-www-form-urlencoded', compression: 'lz64' }
+    assert.equal(codeOf(json, form), '400 invalid_json')
+    const bomb = lz64Bomb(decompressedBytesMax + 1)
+    assert.equal(codeOf(bomb, { compression: 'lz64' }), 'decompressed_too_large')
+    assert.equal(codeOf(`data=${encodeURIComponent(bomb)}`, form), 'decompressed_too_large')
   })
 
   it('takes base64 where JSON fails, percent-encoded or not, with or without padding', () => {
@@ -69,10 +78,10 @@ describe('decodeFlagsBody', () => {
   it('refuses what does not decompress, or to too much', () => {
     assert.equal(codeOf(json, { compression: 'gzip' }), '400 invalid_compression')
     assert.equal(codeOf(gzipSync(json).subarray(0, 20)), '400 invalid_compression')
-    assert.equal(codeOf(gzipSync(Buffer.alloc(5 * 1024 * 1024, ' '))), '413 payload_too_large')
+    assert.equal(codeOf(gzipSync(Buffer.alloc(5 * 1024 * 1024, ' '))), 'decompressed_too_large')
     assert.equal(
       codeOf(brotliCompressSync(Buffer.alloc(5_000_000, ' ')), { contentEncoding: 'br' }),
-      '413 payload_too_large',
+      'decompressed_too_large',
     )
   })
 

@@ -5,10 +5,11 @@
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from './base64.ts'
-import { decideErrors, decompressedBytesMax, unsupportedContentType } from './decide-errors.ts'
+import { decideErrors, unsupportedContentType } from './decide-errors.ts'
 import { formField } from './form-fields.ts'
 import { gunzip, type Inflated, inflateEncoding } from './inflate.ts'
 import { hasMoreValuesThan } from './json-value-count.ts'
+import { decompressLz64 } from './lz64.ts'
 import { parseTolerantJson } from './tolerant-json.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -21,46 +22,43 @@ export interface FlagsBody {
   readonly compression: string
 }
 
-/**
- * Decompresses LZString base64 text, never to more than `charsMax`; null for text that does not decompress.
- * Handed in, because not every build has it: without one lz64 is an unsupported compression.
- */
-export type DecompressLz64 = (text: string, charsMax: number) => string | null
+type DecodedBody = Result<JsonValue, WireError | 'decompressed_too_large'>
 
-export function decodeFlagsBody(body: FlagsBody, decompressLz64?: DecompressLz64): Result<JsonValue, WireError> {
+/**
+ * @param decompressedBytesMax a body that decompresses to more is `decompressed_too_large`: never decompressed further,
+ *   and for the caller to refuse or to decode elsewhere.
+ */
+export function decodeFlagsBody(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
   const { contentType } = body
   // The usual request first: plain JSON.
   if (contentType === 'application/json' && body.contentEncoding === undefined && body.compression === '') {
-    return decodePlain(body)
+    return decodePlain(body, decompressedBytesMax)
   }
   switch ((contentType ?? 'application/json').split(';', 1)[0]!.trim().toLowerCase()) {
     case 'application/json':
     case 'text/plain':
-      return decodeCompressed(body, decompressLz64)
+      return decodeCompressed(body, decompressedBytesMax)
     case 'application/x-www-form-urlencoded':
-      return decodeForm(body, decompressLz64)
+      return decodeForm(body, decompressedBytesMax)
     default:
       return err(unsupportedContentType(contentType ?? ''))
   }
 }
 
-function decodePlain(body: FlagsBody): Result<JsonValue, WireError> {
+function decodePlain(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
   return startsAsGzip(body.bytes)
     ? inflated(gunzip(body.bytes, decompressedBytesMax))
     : parseText(body.bytes.toString())
 }
 
-function decodeCompressed(body: FlagsBody, decompressLz64: DecompressLz64 | undefined): Result<JsonValue, WireError> {
+function decodeCompressed(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
   switch (body.compression) {
     case 'gzip':
     case 'gzip-js':
       return inflated(gunzip(body.bytes, decompressedBytesMax))
     case 'lz64':
-    case 'lz-string': {
-      if (decompressLz64 === undefined) return err(decideErrors.unsupportedCompression)
-      const text = decompressLz64(body.bytes.toString('latin1'), decompressedBytesMax)
-      return text === null ? err(decideErrors.invalidJson) : parseText(text)
-    }
+    case 'lz-string':
+      return decodeLz64(body.bytes, decompressedBytesMax, parseText)
     case '':
     case 'base64':
       break
@@ -73,19 +71,30 @@ function decodeCompressed(body: FlagsBody, decompressLz64: DecompressLz64 | unde
     const result = inflateEncoding(encoding, body.bytes, decompressedBytesMax)
     if (result.kind !== 'broken') return inflated(result)
   }
-  return decodePlain(body)
+  return decodePlain(body, decompressedBytesMax)
+}
+
+function decodeLz64(
+  base64: Buffer,
+  decompressedBytesMax: number,
+  parse: (text: string) => Result<JsonValue, WireError>,
+): DecodedBody {
+  const decompressed = decompressLz64(base64, decompressedBytesMax)
+  if (decompressed.kind === 'too_large') return err('decompressed_too_large')
+  // Replaced as in every other body that is no Unicode.
+  return decompressed.kind === 'broken' ? err(decideErrors.invalidJson) : parse(decompressed.text.toWellFormed())
 }
 
 function startsAsGzip(bytes: Buffer): boolean {
   return bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
-function inflated(result: Inflated): Result<JsonValue, WireError> {
+function inflated(result: Inflated): DecodedBody {
   switch (result.kind) {
     case 'bytes':
       return parseText(result.bytes.toString())
     case 'too_large':
-      return err(decideErrors.decompressedTooLarge)
+      return err('decompressed_too_large')
     case 'broken':
       return err(decideErrors.invalidGzip)
     default:
@@ -143,7 +152,7 @@ function paddedBase64(text: string): string {
   return bare + '='.repeat((4 - (bare.length % 4)) % 4)
 }
 
-function decodeForm(body: FlagsBody, decompressLz64: DecompressLz64 | undefined): Result<JsonValue, WireError> {
+function decodeForm(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
   const text = body.bytes.toString()
   const compression = body.compression === '' ? formCompression(text) : body.compression
   switch (compression) {
@@ -151,12 +160,8 @@ function decodeForm(body: FlagsBody, decompressLz64: DecompressLz64 | undefined)
     case 'gzip-js':
       return err(decideErrors.gzipInForm)
     case 'lz64':
-    case 'lz-string': {
-      if (decompressLz64 === undefined) return err(decideErrors.unsupportedCompression)
-      const data = formField(text, 'data')?.replaceAll(' ', '+') ?? ''
-      const inner = decompressLz64(data, decompressedBytesMax)
-      return inner === null ? err(decideErrors.invalidJson) : parseStrict(inner)
-    }
+    case 'lz-string':
+      return decodeLz64(Buffer.from(formField(text, 'data') ?? ''), decompressedBytesMax, parseStrict)
     case '':
     case 'base64':
       break

@@ -3,7 +3,8 @@
 import { parentPort } from 'node:worker_threads'
 import type { DecodeJob } from '#wire/decode-thread.ts'
 
-parentPort!.on('message', ({ input }: DecodeJob) => {
-  if (Buffer.from(input.body.slice(0, 200)).toString().includes('"crash"')) process.exit(1)
+parentPort!.on('message', (job: DecodeJob) => {
+  const bytes = job.kind === 'flags' ? job.body.bytes : job.input.body
+  if (Buffer.from(bytes.slice(0, 200)).toString().includes('"crash"')) process.exit(1)
 })
 await import('#wire/decode-thread.ts')

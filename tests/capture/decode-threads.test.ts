@@ -4,8 +4,10 @@ import assert from 'node:assert/strict'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import lzString from 'lz-string'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { lz64Bomb } from '../support/lz64-bomb.ts'
 
 const crashingEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
 
@@ -39,6 +41,18 @@ describe('decode threads', () => {
       assert.equal(JSON.parse(last.propertiesJson).index, body === bodies[2] ? 4_999 : 999)
       assert.equal(last.receivedAtMs, server.clock.nowMs())
     }
+  })
+
+  it('decompress large lz64 bodies, bare and in forms, and stop where one would become too large', async t => {
+    const server = await startCaptureServer(t)
+    const lz64 = lzString.compressToBase64(largeBatch(1_000, 2_000))
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const bare = await server.post('/batch/?compression=lz64', lz64)
+    assert.deepEqual([bare.status, (await server.records()).events.length], [200, 1_000])
+    const inForm = await server.post('/e/', `data=${encodeURIComponent(lz64)}&compression=lz64`, form)
+    assert.deepEqual([inForm.status, (await server.records()).events.length], [200, 2_000])
+    const bomb = await server.post('/e/?compression=lz64', lz64Bomb(120_000_000))
+    assert.deepEqual([bomb.status, await codeOf(bomb)], [413, 'payload_too_large'])
   })
 
   it('refuse as the event loop would, and keep the reject', async t => {

@@ -1,5 +1,6 @@
 // One fresh service per vector: real HTTP, a real worker child, a state folder of its own, and a database of its own in
-// one embedded engine that all instances of a run share (starting an engine takes longer than most vectors).
+// one embedded engine that all instances of a run share (starting an engine takes longer than most vectors). With
+// DATABASE_URL set, the state of each is in a database of its own beside that one.
 // What a vector needs in an instance is set up by `state.ts`, through the private API and the wire alone.
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -14,9 +15,12 @@ import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { type Service, startService } from '../../src/commands/start-service.ts'
+import type { GeoipTable } from '../../src/commands/test-geoip.ts'
 import { readConfig } from '../../src/config.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
+import { databasesAt } from '../support/postgres.ts'
+import { migratedTemplate } from '../support/postgres-state.ts'
 import { CannotRun, isObject } from './compare.ts'
 
 const personalKey = 'phx_vectors00000000000000000000000000000000001'
@@ -34,6 +38,8 @@ export interface Needs {
   readonly worker: boolean
   /** Stands in the place of the log between a 200 and the worker. */
   readonly eventLog?: EventLogWriter
+  /** Stands in the place of the GeoIP database. */
+  readonly geoipTable?: GeoipTable
 }
 
 export interface Exchange {
@@ -59,6 +65,8 @@ export interface Instance {
   api<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Resolves when everything appended so far is processed and can be asked for. */
   caughtUp(): Promise<void>
+  /** Moves every clock of the instance, epoch ms. */
+  setClock(nowMs: number): void
 }
 
 export interface Instances {
@@ -70,6 +78,7 @@ export interface Instances {
 export function createInstances(): Instances {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-vectors-'))
   const stopping = new Set<Promise<void>>()
+  const states = process.env.DATABASE_URL ? createStates(process.env.DATABASE_URL) : null
   let engine: Promise<Engine> | undefined
   let startedCount = 0
 
@@ -78,14 +87,19 @@ export function createInstances(): Instances {
       engine ??= startSharedEngine(join(folder, 'engine'))
       const number = ++startedCount
       const dataFolder = join(folder, `instance-${number}`)
-      const { service, instance, agent } = await start(needs, dataFolder, (await engine).urlOf(`vectors_${number}`))
+      const state = await states?.create()
+      const { service, instance, agent } = await start(needs, dataFolder, {
+        CLICKHOUSE_URL: (await engine).urlOf(`vectors_${number}`),
+        ...(state !== undefined && { DATABASE_URL: state }),
+      })
       try {
         return await use(instance)
       } finally {
         agent.destroy()
         // Children take a moment to end; the next vector need not wait for them.
-        const stopped = service.stop().finally(() => {
+        const stopped = service.stop().finally(async () => {
           rmSync(dataFolder, { recursive: true, force: true })
+          if (state !== undefined) await states?.drop(state)
           stopping.delete(stopped)
         })
         stopping.add(stopped)
@@ -95,12 +109,13 @@ export function createInstances(): Instances {
     close: async () => {
       await Promise.race([Promise.all(stopping), sleep(stopMsMax, undefined, { ref: false })])
       await (await engine)?.stop()
+      await states?.close()
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-async function start(needs: Needs, dataFolder: string, clickhouseUrl: string) {
+async function start(needs: Needs, dataFolder: string, stores: Readonly<Record<string, string>>) {
   const environment = {
     ...settingsFree(process.env),
     NODE_ENV: 'test',
@@ -109,25 +124,31 @@ async function start(needs: Needs, dataFolder: string, clickhouseUrl: string) {
     PENNON_PROJECT_KEY: needs.projectKey,
     PENNON_PERSONAL_KEY: personalKey,
     PENNON_LOG_LEVEL: process.env.VECTORS_LOG_LEVEL ?? 'silent',
-    CLICKHOUSE_URL: clickhouseUrl,
+    ...stores,
     ...needs.settings,
   }
   const config = readConfig(environment)
   if (!config.ok) throw new CannotRun(config.error)
+  const clock = fixedClock(needs.nowMs)
   const started = await startService({
     config: config.value,
     environment,
-    clock: fixedClock(needs.nowMs),
+    clock,
     runsWorker: needs.worker,
     logger: createLogger({ level: config.value.logLevel, process: 'vectors' }),
     ...(needs.eventLog === undefined ? {} : { eventLog: needs.eventLog }),
+    geoipTable: needs.geoipTable ?? {},
   })
   if (!started.ok) throw new CannotRun(started.error)
   const agent = new Agent({ keepAlive: true })
-  return { service: started.value, instance: instanceOf(started.value, needs, agent), agent }
+  const setClock = (nowMs: number) => {
+    clock.set(nowMs)
+    started.value.setWorkerClock(nowMs)
+  }
+  return { service: started.value, instance: { ...instanceOf(started.value, needs, agent), setClock }, agent }
 }
 
-function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agent): Instance {
+function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agent): Omit<Instance, 'setClock'> {
   const send = (exchange: Exchange) => exchangeOver(agent, service.url, exchange)
   const call: Instance['call'] = async (method, path, body) => {
     const answer = await send({
@@ -207,10 +228,40 @@ function exchangeOver(agent: Agent, url: string, { method, path, headers, body }
 
 /** The settings of whoever calls the runner are none of a vector's. */
 function settingsFree(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const foreign = ['CLICKHOUSE_URL', 'KAFKA_BROKERS', 'GEOIP_DATABASE', 'HOST', 'NODE_TEST_CONTEXT']
+  const foreign = [
+    'CLICKHOUSE_URL',
+    'DATABASE_URL',
+    'DATABASE_READ_URL',
+    'KAFKA_BROKERS',
+    'GEOIP_DATABASE',
+    'HOST',
+    'NODE_TEST_CONTEXT',
+  ]
   return Object.fromEntries(
     Object.entries(environment).filter(([name]) => !name.startsWith('PENNON_') && !foreign.includes(name)),
   )
+}
+
+interface States {
+  create(): Promise<string>
+  drop(url: string): Promise<void>
+  close(): Promise<void>
+}
+
+/** Databases at the newest schema, copied one after the other: a template that is being copied lets nobody else in. */
+function createStates(adminUrl: string): States {
+  const databases = databasesAt(adminUrl)
+  const template = migratedTemplate(databases)
+  let latest: Promise<unknown> = template
+  return {
+    create: () => {
+      const created = latest.then(async () => databases.createDatabase({ template: await template }))
+      latest = created.catch(() => undefined) // whoever asked for it is told
+      return created
+    },
+    drop: url => databases.dropDatabase(url),
+    close: async () => databases.dropDatabase(await template),
+  }
 }
 
 interface Engine {

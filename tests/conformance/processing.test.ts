@@ -10,6 +10,7 @@ import { processChunk } from '#core/events/process-chunk.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { GeoipLocation } from '#core/geoip.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
+import { loadWhole } from '../support/load-chunk.ts'
 import { aProject } from '../support/state-builders.ts'
 
 // The vectors about persons, groups, imports and GeoIP, from the accepted event on: no HTTP, no log, no event store.
@@ -68,7 +69,7 @@ async function runVector(vector: Vector): Promise<void> {
       event,
     }))
     const chunk = parseChunk({ lane: 'main', firstOffset: offset, records }, new Map())
-    const loaded = await store.loadChunk(chunkSubjects(chunk))
+    const loaded = await loadWhole(store, chunkSubjects(chunk))
     const processed = processChunk(chunk, loaded, { lookUpGeoip: address => vector.config?.geoip?.[address] ?? null })
     for (const row of processed.rows.events) rows.set(row.uuid, row)
     offset += records.length

@@ -161,6 +161,21 @@ describe('bad requests', () => {
     }
   })
 
+  it('refuses a content type that is none, and takes ones with parameters that are none', async t => {
+    const server = await startDecideServer(t, { flags: fixedFlags })
+    const body = '{"api_key":"phc_test","distinct_id":"a"}'
+    const ask = (contentType: string) =>
+      details(server, '/decide?v=3', { body, headers: { 'content-type': contentType } })
+    for (const contentType of [';;;', ';', 'json', 'application', 'image/png', '; charset=utf-8', '']) {
+      const answer = await ask(contentType)
+      assert.deepEqual([answer.status, answer.code], [400, 'unsupported_content_type'], contentType)
+      assert.ok((answer.detail as string).includes(`: unsupported content type: ${contentType}. `), contentType)
+    }
+    for (const contentType of ['application/json;;;', 'application/json ; charset', 'TEXT/plain;=']) {
+      assert.equal((await ask(contentType)).status, 200, contentType)
+    }
+  })
+
   it('bounds the body as received and what it decompresses to', async t => {
     const server = await startDecideServer(t, { flags: fixedFlags })
     const tooLarge = await details(server, '/decide?v=3', { body: Buffer.alloc(2 * 1024 * 1024 + 1, ' ') })

@@ -290,9 +290,11 @@ describe('GeoIP of an evaluation', () => {
     const asked: string[] = []
     const server = await startDecideServer(t, {
       flags: [personFlag(1, 'norway', '$geoip_country_code', 'NO')],
-      lookUpGeoip: address => {
-        asked.push(address)
-        return address === '84.208.1.1' ? { $geoip_country_code: 'NO' } : null
+      geoip: {
+        lookUp: address => {
+          asked.push(address)
+          return address === '84.208.1.1' ? { country_code: 'NO' } : null
+        },
       },
     })
     const body = { api_key: 'phc_test', distinct_id: 'a' }
@@ -303,6 +305,7 @@ describe('GeoIP of an evaluation', () => {
     }
     assert.equal(await at({}, headers), true)
     assert.equal(await at({ geoip_disable: true }, headers), false)
+    assert.equal(await at({ disable_geoip: true }, headers), false)
     assert.equal(await at({}, {}), false)
     assert.deepEqual(asked, ['84.208.1.1', '127.0.0.1'])
   })

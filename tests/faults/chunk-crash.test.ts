@@ -7,7 +7,7 @@ import { createProcessor } from '#services/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { migrateSqlite } from '../../src/adapters/sqlite/open-sqlite.ts'
+import { migrateSqlite } from '../../src/adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '../../src/adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '../../src/adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteLogReader } from '../../src/adapters/sqlite-log/sqlite-log-reader.ts'
@@ -23,8 +23,12 @@ import { tempDir } from '../support/temp-dir.ts'
 
 const steps = ['read', 'load', 'apply', 'insert', 'commit'] as const
 type Step = (typeof steps)[number]
+interface Crash {
+  readonly at: Step
+  readonly passing: number
+}
 
-const chunkSize = 4
+const chunkSize = 5
 const clock = fixedClock('2026-09-21T10:00:00Z')
 let engine: TestEngine
 let runCount = 0
@@ -34,7 +38,7 @@ before(async () => {
 })
 after(() => engine.stop())
 
-/** Persons that are made, updated, linked and merged, and groups, in three chunks. */
+/** Persons that are made, personless, updated, linked and merged in a chain, and groups, in three chunks. */
 function story(projectId: number): CapturedEvent[] {
   const event = (n: number, over: Partial<CapturedEvent>) => aCapturedEvent(n, { projectId, ...over })
   return [
@@ -60,11 +64,14 @@ function story(projectId: number): CapturedEvent[] {
     }),
     event(9, { distinctId: 'ada', propertiesJson: '{"$set":{"visits":3}}' }),
     event(10, { distinctId: 'ada', name: '$create_alias', propertiesJson: '{"alias":"bob"}' }),
+    event(11, { distinctId: 'tab', propertiesJson: '{"$process_person_profile":false}' }),
+    event(12, { distinctId: 'eve', name: '$merge_dangerously', propertiesJson: '{"alias":"tab","$set":{"last":1}}' }),
+    event(13, { distinctId: 'eve', name: '$merge_dangerously', propertiesJson: '{"alias":"anon"}' }),
   ]
 }
 
 /** Appends the story, lets a first worker crash at the n-th passing of a step, lets a second one finish, and looks. */
-async function tell(t: TestContext, crash: { at: Step; passing: number } | null): Promise<object> {
+async function tell(t: TestContext, crash: Crash | null, chunkSizeAfter = chunkSize): Promise<object> {
   const dataFolder = tempDir(t)
   const projectId = await makeState(dataFolder, ++runCount)
   const log = await openSqliteLogWriter({ folder: join(dataFolder, 'log'), nowMs: clock.nowMs, logBytesMax: 2 ** 30 })
@@ -72,7 +79,7 @@ async function tell(t: TestContext, crash: { at: Step; passing: number } | null)
   await log.close()
 
   if (crash !== null) await work(dataFolder, crash)
-  await work(dataFolder, null)
+  await work(dataFolder, null, chunkSizeAfter)
   return look(dataFolder, projectId)
 }
 
@@ -90,7 +97,7 @@ async function makeState(dataFolder: string, projectCount: number): Promise<numb
 }
 
 /** Runs until all is committed, or until the crash: then its connections are closed under it, and it is never heard of again. */
-async function work(dataFolder: string, crash: { at: Step; passing: number } | null): Promise<void> {
+async function work(dataFolder: string, crash: Crash | null, recordCountMax = chunkSize): Promise<void> {
   const state = openSqliteChunkStore({ dataFolder })
   const log = openSqliteLogReader({ folder: join(dataFolder, 'log') })
   const events = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
@@ -108,7 +115,7 @@ async function work(dataFolder: string, crash: { at: Step; passing: number } | n
     logger: silentLogger(),
     ownerId: `worker ${Math.random()}`,
     lanes: ['main'],
-    limits: { recordCountMax: chunkSize, restMs: 0 },
+    limits: { recordCountMax, restMs: 0 },
     faultPoint: name => {
       if (crash === null || name !== crash.at || ++passings !== crash.passing) return
       crashed = true
@@ -117,7 +124,8 @@ async function work(dataFolder: string, crash: { at: Step; passing: number } | n
   })
   const running = processor.run(stopping.signal)
   if (crash === null) {
-    await eventually(async () => (await offsetOf(dataFolder)) === story(0).length, { what: 'the second worker' })
+    const { endOffset } = await log.status('main', 0)
+    await eventually(async () => (await offsetOf(dataFolder)) === endOffset, { what: 'the second worker' })
     stopping.abort()
     await running
   } else {
@@ -175,10 +183,10 @@ describe('a worker that stops between two steps of a chunk', () => {
   it('is compared with one that is not disturbed', async t => {
     undisturbed = await tell(t, null)
     const seen = undisturbed as { events: { person: unknown }[]; persons: unknown[]; outcomes: unknown }
-    assert.equal(seen.events.length, 10)
-    assert.equal(seen.persons.length, 1, 'anon, ada and bob ended as one person')
-    assert.ok(seen.events.every(event => JSON.stringify(event.person) === '["ada","anon","bob"]'))
-    assert.deepEqual(seen.outcomes, [{ outcome: 'stored', reason: '', count: 10 }])
+    assert.equal(seen.events.length, 13)
+    assert.equal(seen.persons.length, 1, 'all ended as one person')
+    assert.ok(seen.events.every(event => JSON.stringify(event.person) === '["ada","anon","bob","eve","tab"]'))
+    assert.deepEqual(seen.outcomes, [{ outcome: 'stored', reason: '', count: 13 }])
   })
 
   for (const at of steps) {
@@ -188,6 +196,11 @@ describe('a worker that stops between two steps of a chunk', () => {
       })
     }
   }
+
+  for (const chunkSizeAfter of [1, 3, 13])
+    it(`leaves no override ahead when it wrote rows and the next one takes ${chunkSizeAfter} at a time`, async t => {
+      assert.deepEqual(await tell(t, { at: 'insert', passing: 2 }, chunkSizeAfter), undisturbed)
+    })
 })
 
 describe('an event that stands twice in the log, in two segments of it', () => {

@@ -12,6 +12,10 @@ export type Victim = (typeof victims)[number]
 
 export interface KillRoundsOptions {
   readonly rounds: number
+  /** Further environment variables of the instance, such as where its state is. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** Kills something of the outside as well, in the middle of each round; resolves when it is back. */
+  readonly disturb?: () => Promise<void>
   readonly random: () => number
   readonly log: (line: string) => void
 }
@@ -23,20 +27,23 @@ export interface KillRoundsResult {
 }
 
 /** Senders post one event, a batch of ten or a historical batch of ten, and remember what was answered 200. */
-export async function runKillRounds({ rounds, random, log }: KillRoundsOptions): Promise<KillRoundsResult> {
+export async function runKillRounds(options: KillRoundsOptions): Promise<KillRoundsResult> {
+  const { rounds, random, log, settings = {}, disturb } = options
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-kill-'))
+  const start = () => startPennon({ dataFolder, settings, waitForProcessing: false })
   const acknowledged: string[] = []
-  let pennon = await startPennon({ dataFolder, waitForProcessing: false })
+  let pennon = await start()
   try {
     for (let round = 0; round < rounds; round++) {
       const victim = victims[Math.floor(random() * victims.length)]!
       const load = startLoad(pennon, acknowledged)
       await pause(50 + random() * 600)
+      await disturb?.()
       await kill(pennon, victim)
       if (victim === 'work' || victim === 'events') await pause(100 + random() * 300)
       await load.stop()
       log(`round ${round + 1}/${rounds}: killed ${victim}, ${acknowledged.length} events acknowledged`)
-      if (victim === 'tree' || victim === 'serve') pennon = await startPennon({ dataFolder, waitForProcessing: false })
+      if (victim === 'tree' || victim === 'serve') pennon = await start()
     }
     await pennon.caughtUp(120_000)
     const counts = await countByUuid(pennon)

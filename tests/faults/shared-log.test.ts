@@ -18,7 +18,7 @@ describe('a lane that several processes append to', () => {
     const folder = tempDir(t)
     const share = 400
     const appenders = [0, 10_000, 20_000].map(first =>
-      startAppender(folder, { first, count: share, callers: 1, segmentBytesMax: 65_536 }),
+      startAppender(folder, { first, count: share, callers: 1, segmentBytesMax: 200_000 }),
     )
     const reader = openSqliteLogReader({ folder })
     t.after(() => reader.close())

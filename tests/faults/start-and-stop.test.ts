@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { fork, spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
+import { writeMmdb } from '../support/mmdb-writer.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -51,10 +52,12 @@ describe('a start that cannot go on says why in one line and ends with 2', () =>
     t.after(() => other.close())
     await new Promise(resolve => other.once('listening', resolve))
     const { port } = other.address() as { port: number }
+    const folder = tempDir(t)
     assertRefused(
-      await runCli(['serve'], { PORT: String(port), PENNON_DATA: tempDir(t) }),
+      await runCli(['serve'], { PORT: String(port), PENNON_DATA: folder }),
       new RegExp(`${port}.*in use.*PORT`),
     )
+    assert.ok(!existsSync(join(folder, 'state.db')), 'keys were made that nobody was shown')
   })
 
   it('when the data folder cannot be written', async t => {
@@ -75,10 +78,23 @@ describe('a start that cannot go on says why in one line and ends with 2', () =>
     assertRefused(await runCli(['serve'], { PENNON_DATA, PORT: 'http' }), /PORT/)
   })
 
-  it('when a test clock is asked for outside of tests', async t => {
+  it('when the GeoIP database cannot be read or is none of cities', async t => {
+    const settings = { PORT: '0', PENNON_DATA: tempDir(t) }
+    const missing = join(settings.PENNON_DATA, 'missing.mmdb')
+    const ofNetworks = join(settings.PENNON_DATA, 'asn.mmdb')
+    writeFileSync(ofNetworks, writeMmdb({ ipVersion: 4, databaseType: 'GeoLite2-ASN', networks: [] }))
+    assertRefused(await runCli(['serve'], { ...settings, GEOIP_DATABASE: missing }), /GEOIP_DATABASE.*no such file/)
+    assertRefused(await runCli(['work'], { ...settings, GEOIP_DATABASE: ofNetworks }), /GEOIP_DATABASE.*GeoLite2-ASN/)
+  })
+
+  it('when a test clock or a table of locations is asked for outside of tests', async t => {
     assertRefused(
       await runCli(['work', '--test-clock', '0'], { PENNON_DATA: tempDir(t), NODE_ENV: 'production' }),
       /test/,
+    )
+    assertRefused(
+      await runCli(['work', '--test-geoip', '{}'], { PENNON_DATA: tempDir(t), NODE_ENV: 'production' }),
+      /--test-geoip/,
     )
   })
 })

@@ -1,9 +1,9 @@
 // A power cut in the middle of a commit leaves any prefix of it on the disk, or sectors with anything in them. This
 // makes each such disk from one good run and looks at what the log then says. `torn-log.test.ts` takes samples of the
-// places, `torn-log.ci.ts` every one.
+// places; `torn-log.ci.ts` every one where the record lies, and samples of the pages around it.
 
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LaneAppender } from '#adapters/sqlite-log/lane-appender.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
@@ -16,44 +16,68 @@ const units: CapturedEvent[][] = [
   [withBytes(5, 9_000)],
   [aCapturedEvent(6), withBytes(7, 700)],
 ]
-const torn = [withBytes(8, 1_800)]
+const torn = [withBytes(8, 1_900)]
 const after = [aCapturedEvent(9)]
 const acknowledged = units.flat()
+const appendedAtMs = 1_790_000_000_000
 
 export type Damage = 'truncated' | 'garbled'
 
+/** SQLite's, before each page in a write-ahead log. */
+const walFrameHeaderBytes = 24
+
+export interface Places {
+  /** How many bytes lie between two places in the record, and in the frame header before its page; 1 = every byte. */
+  readonly recordStride: number
+  /** The same for the rest of the commit, which is what a page holds besides. */
+  readonly restStride: number
+  /** Where strides begin, so that runs can differ. */
+  readonly first: number
+}
+
 /**
- * Tears the last commit, a record of about 2 KB, at every `stride`th byte from `first` on.
- * @returns at how many places it was torn, and how often the torn unit was still there.
+ * Tears the last commit, a record of about 2 KB, at many places, one after another in the same folder.
+ * @returns at how many places it was torn, how many of them lie in the record, how long that is, and how often the torn
+ *   unit was still there.
  */
 export async function tearLastCommit(
   folder: string,
   damage: Damage,
-  { first, stride }: { first: number; stride: number },
-): Promise<{ placeCount: number; survivedCount: number }> {
+  places: Places,
+): Promise<{ placeCount: number; recordPlaceCount: number; recordBytes: number; survivedCount: number }> {
   const good = goodRun(join(folder, 'good'))
-  let placeCount = 0
-  let survivedCount = 0
-  for (let at = good.tornFrom + first; at < good.wal.length; at += stride) {
-    const place = join(folder, `${damage}-${at}`)
-    mkdirSync(join(place, 'main'), { recursive: true })
-    writeFileSync(join(place, 'main', good.fileName), good.db)
-    writeFileSync(join(place, 'main', `${good.fileName}-wal`), damagedAt(good.wal, at, damage))
-    const survived = await checkDisk(place, `${damage} at byte ${at - good.tornFrom} of the last commit`)
-    placeCount++
-    if (survived) survivedCount++
-    rmSync(place, { recursive: true })
+  const { tornFrom, recordFrom, recordTo } = good
+  const counts = { placeCount: 0, recordPlaceCount: 0, recordBytes: recordTo - recordFrom, survivedCount: 0 }
+  for (let at = tornFrom; at < good.wal.length; at++) {
+    const isInRecord = at >= recordFrom && at < recordTo
+    const stride = isInRecord || at < tornFrom + walFrameHeaderBytes ? places.recordStride : places.restStride
+    if ((at - tornFrom) % stride !== places.first % stride) continue
+    layOut(folder, good, damagedAt(good.wal, at, damage))
+    const survived = await checkDisk(folder, `${damage} at byte ${at - tornFrom} of the last commit`)
+    counts.placeCount++
+    if (isInRecord) counts.recordPlaceCount++
+    if (survived) counts.survivedCount++
   }
-  return { placeCount, survivedCount }
+  return counts
 }
 
 /** The same look at a disk where nothing was torn: the last commit has to be there. */
 export async function leaveLastCommitWhole(folder: string): Promise<{ survived: boolean }> {
-  const { fileName, db, wal } = goodRun(join(folder, 'good'))
-  mkdirSync(join(folder, 'whole', 'main'), { recursive: true })
-  writeFileSync(join(folder, 'whole', 'main', fileName), db)
-  writeFileSync(join(folder, 'whole', 'main', `${fileName}-wal`), wal)
-  return { survived: await checkDisk(join(folder, 'whole'), 'whole') }
+  const good = goodRun(join(folder, 'good'))
+  layOut(folder, good, good.wal)
+  return { survived: await checkDisk(folder, 'whole') }
+}
+
+/** A lane with these files and no others: the ones of the look before are overwritten or went when it closed the log. */
+function layOut(folder: string, { fileName, db }: GoodRun, wal: Buffer): void {
+  const laneFolder = join(folder, 'main')
+  mkdirSync(laneFolder, { recursive: true })
+  assert.deepEqual(
+    readdirSync(laneFolder).filter(name => name !== fileName),
+    [],
+  )
+  writeFileSync(join(laneFolder, fileName), db)
+  writeFileSync(join(laneFolder, `${fileName}-wal`), wal)
 }
 
 /** Acknowledged units are intact, the torn one is all there or not at all, and appending goes on where it ends. */
@@ -78,27 +102,47 @@ async function checkDisk(folder: string, what: string): Promise<boolean> {
   }
 }
 
-/** The files as they are after the last commit, and where in the write-ahead log that commit begins. */
-function goodRun(folder: string): { fileName: string; db: Buffer; wal: Buffer; tornFrom: number } {
+interface GoodRun {
+  readonly fileName: string
+  readonly db: Buffer
+  readonly wal: Buffer
+  /** Where in the write-ahead log the last commit begins, and where in that its record lies. */
+  readonly tornFrom: number
+  readonly recordFrom: number
+  readonly recordTo: number
+}
+
+/** The files as they are after the last commit. */
+function goodRun(folder: string): GoodRun {
   const appender = openLane(folder)
   try {
     for (const unit of units) appendTo(appender, unit)
     const fileName = '0000000000000000.db'
     const path = join(folder, 'main', fileName)
     const tornFrom = statSync(`${path}-wal`).size
-    appendTo(appender, torn)
-    return { fileName, db: readFileSync(path), wal: readFileSync(`${path}-wal`), tornFrom }
+    // Appending seals these bytes where they are, so afterwards they are the ones that were written.
+    const record = encodedEvents(torn).bytes
+    appender.append([record], appendedAtMs)
+    const wal = readFileSync(`${path}-wal`)
+    const recordFrom = wal.indexOf(record, tornFrom)
+    assert.notEqual(recordFrom, -1, 'the record lies in one piece')
+    return { fileName, db: readFileSync(path), wal, tornFrom, recordFrom, recordTo: recordFrom + record.length }
   } finally {
     appender.close()
   }
 }
 
 function openLane(folder: string): LaneAppender {
-  return new LaneAppender({ laneFolder: join(folder, 'main'), segmentBytesMax: 1e9, busyTimeoutMs: 1_000 })
+  return new LaneAppender({
+    laneFolder: join(folder, 'main'),
+    segmentBytesMax: 1e9,
+    firstOffset: 0,
+    busyTimeoutMs: 1_000,
+  })
 }
 
 function appendTo(appender: LaneAppender, unit: readonly CapturedEvent[]): number {
-  return appender.append([encodedEvents(unit).bytes], 1_790_000_000_000)
+  return appender.append([encodedEvents(unit).bytes], appendedAtMs)
 }
 
 function damagedAt(wal: Buffer, at: number, damage: Damage): Buffer {

@@ -3,17 +3,21 @@ import { describe, it } from 'node:test'
 import { tempDir } from '../support/temp-dir.ts'
 import { tearLastCommit } from './torn-log.check.ts'
 
-/** A commit has some 32,000 bytes, and each place takes a file of its own; runs start at different ones. */
-const stride = 3
+/** The commit is a page of 32 KiB, and each place takes some ms, most of it syncing; runs start at different ones. */
+const restStride = 3
 
-describe('a log whose last commit was torn by a power cut, at every third byte', () => {
+describe('a log whose last commit was torn by a power cut, at every byte of its record', () => {
   for (const damage of ['truncated', 'garbled'] as const) {
     it(`has all acknowledged units and goes on without overlap (${damage})`, async t => {
-      const first = Math.floor(Math.random() * stride)
-      const { placeCount, survivedCount } = await tearLastCommit(tempDir(t), damage, { first, stride })
-      t.diagnostic(`${placeCount} places, from byte ${first}`)
-      assert.ok(placeCount > 2_000)
-      assert.equal(survivedCount, 0)
+      const places = { recordStride: 1, restStride, first: Math.floor(Math.random() * restStride) }
+      const torn = await tearLastCommit(tempDir(t), damage, places)
+      t.diagnostic(
+        `${torn.placeCount} places, ${torn.recordPlaceCount} of them in the record, from byte ${places.first}`,
+      )
+      assert.ok(torn.recordBytes > 2_000, `a record of ${torn.recordBytes} bytes`)
+      assert.equal(torn.recordPlaceCount, torn.recordBytes)
+      assert.ok(torn.placeCount > torn.recordBytes + 10_000, `${torn.placeCount} places`)
+      assert.equal(torn.survivedCount, 0)
     })
   }
 })

@@ -1,56 +1,33 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { documentedPath } from '#http/management/openapi.ts'
 import type { Route } from '#http/route.ts'
-import { silentLogger } from '#telemetry/log.ts'
-import { createMetrics } from '#telemetry/metrics.ts'
-import { systemClock } from '../../src/adapters/system/clock.ts'
-import { composeFront, type Front } from '../../src/compose/front.ts'
-import { bootstrap, openManagement } from '../../src/compose/start.ts'
-import { readConfig } from '../../src/config.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
-import { tempDir } from '../support/temp-dir.ts'
 
 // Walks the table of the public port as it is composed for people, with real stores and no worker.
 
 /** Everything that answers without any key. A new line here is a decision. */
-const openPaths = ['/', '/_liveness', '/_readiness', '/api/schema', '/decide', '/flags', '/openapi.json']
+const openPaths = [
+  ...['/', '/_liveness', '/_readiness', '/api/schema', '/decide', '/flags', '/openapi.json'],
+  ...['/static/:file', '/static/:version/:file'],
+]
+/** What stands for a parameter of a path; every other is an id. */
+const parameters: Readonly<Record<string, string>> = { token: testProjectKey, file: 'array.js' }
 
-let front: Front
+let front: RunningFront
 let url: string
-const cleanUps: (() => void)[] = []
 
 before(async () => {
-  const dataFolder = tempDir({ after: cleanUp => void cleanUps.push(cleanUp as () => void) })
-  const config = readConfig({
-    PORT: '0',
-    PENNON_DATA: dataFolder,
-    PENNON_PROJECT_KEY: testProjectKey,
-    PENNON_PERSONAL_KEY: testPersonalKey,
-  })
-  assert.ok(config.ok)
-  const logger = silentLogger()
-  const management = await openManagement(config.value, logger)
-  await bootstrap(config.value, systemClock, management)
-  const host = { nudge: () => undefined, processingState: () => 'ok', otherMetrics: async () => [] }
-  front = await composeFront({
-    config: config.value,
-    clock: systemClock,
-    logger,
-    metrics: createMetrics(),
-    host,
-    management,
-  })
-  url = (await front.listen()).url
+  front = await startFront()
+  url = front.url
 })
 
-after(async () => {
-  await front.close()
-  for (const cleanUp of cleanUps) cleanUp()
-})
+after(() => front.close())
 
 function pathOf(route: Route): string {
-  return route.path.replaceAll(/:\w+/g, '1')
+  return route.path.replaceAll(/:(\w+)/g, (_match, name: string) => parameters[name] ?? '1')
 }
 
 async function ask(
@@ -92,14 +69,32 @@ describe('the route table', () => {
         assert.equal(answer.status, 401, `${route.method} ${route.path} with ${authorization}`)
         assert.match(answer.contentType, /application\/json/)
       }
+      if (route.acceptsKeyInQuery === true) continue
       const inQuery = await ask(route.method, `${pathOf(route)}?personal_api_key=${testPersonalKey}`)
       assert.equal(inQuery.status, 401, `${route.method} ${route.path} with a key in the query`)
     }
   })
 
+  it('takes a key in an address for definitions alone', () => {
+    const taking = front.routes.filter(route => route.acceptsKeyInQuery === true).map(route => route.path)
+    assert.deepEqual(taking, ['/flags/definitions', '/api/feature_flag/local_evaluation'])
+  })
+
   it('has no open route but the known ones', () => {
-    const open = new Set(front.routes.filter(route => route.access === 'open').map(route => route.path))
-    assert.deepEqual([...open].sort(), openPaths)
+    const open = front.routes.filter(route => route.access === 'open' && route.method !== 'OPTIONS')
+    assert.deepEqual([...new Set(open.map(route => route.path))].sort(), openPaths)
+  })
+
+  it('is described as a whole by the OpenAPI document, metrics with who may see them', async () => {
+    const { paths } = JSON.parse((await ask('GET', '/api/schema/')).text) as {
+      paths: Record<string, Record<string, { summary: string; security?: object[] }>>
+    }
+    const ofTheDocument = new Set(['/api/schema', '/openapi.json'])
+    for (const { method, path } of front.routes)
+      if (!ofTheDocument.has(path)) assert.ok(paths[documentedPath(path)]?.[method.toLowerCase()], `${method} ${path}`)
+    const metrics = paths['/metrics']?.get
+    assert.equal(metrics?.summary, 'From this machine, or with a personal API key.')
+    assert.deepEqual(metrics?.security, [{}, { personalApiKey: [] }])
   })
 
   it('shows metrics to this machine, but not through a proxy', async () => {
@@ -116,7 +111,7 @@ describe('the route table', () => {
     const bodies = ['', '{', '{}', JSON.stringify({ api_key: testProjectKey, event: 'e', distinct_id: 'd' })]
     for (const route of front.routes) {
       for (const path of [pathOf(route), pathOf(route).replace(/\/?$/, '/')]) {
-        if (path.endsWith('.json/')) continue // a file name has one spelling
+        if (/\.js(?:on)?\/$/.test(path) && route.path.includes('.')) continue // a file name has one spelling
         for (const body of route.method === 'GET' || route.method === 'HEAD' ? [undefined] : bodies) {
           const answer = await ask(route.method, path, {
             ...(body !== undefined && { body, headers: { 'content-type': 'application/json' } }),
@@ -144,6 +139,8 @@ describe('the route table', () => {
       assert.ok([400, 401, 404].includes(answer.status), `${path}: ${answer.status}`)
       assert.equal(typeof JSON.parse(answer.text), 'object')
     }
+    const fromPage = await fetch(`${url}/nowhere`, { headers: { origin: 'https://shop.example' } })
+    assert.equal(fromPage.headers.get('access-control-allow-origin'), 'https://shop.example')
     const wrongMethod = await ask('DELETE', '/capture/')
     assert.equal(wrongMethod.status, 405)
     assert.equal((JSON.parse(wrongMethod.text) as { code: string }).code, 'method_not_allowed')
@@ -165,11 +162,13 @@ describe('the route table', () => {
     }
   })
 
-  it('answers HEAD where it answers GET, but for the wire', async () => {
+  it('answers HEAD where it answers GET, but where a GET sends events', async () => {
     const withKey = { headers: { authorization: `Bearer ${testPersonalKey}` } }
     assert.deepEqual(await ask('HEAD', '/_readiness'), { status: 200, text: '', contentType: 'application/json' })
     assert.equal((await ask('HEAD', '/api/projects/@current/persons/', withKey)).status, 200)
     assert.equal((await ask('HEAD', '/api/projects/@current/persons/')).status, 401)
+    assert.equal((await ask('HEAD', '/static/array.js')).status, 200)
+    assert.equal((await ask('HEAD', `/array/${testProjectKey}/config`)).status, 200)
     assert.equal((await ask('HEAD', '/capture/?data=e30=')).status, 405)
   })
 
@@ -179,7 +178,8 @@ describe('the route table', () => {
       body: JSON.stringify({ key: 'hidden-from-get', filters: { groups: [{ rollout_percentage: 100 }] } }),
     })
     assert.equal(created.status, 201, created.text)
-    for (const path of ['/decide', '/decide/?v=3', '/flags/?v=2', `/decide?token=${testProjectKey}`]) {
+    const config = ['config', 'config.js', 'array.js'].map(name => `/array/${testProjectKey}/${name}`)
+    for (const path of ['/decide', '/decide/?v=3', '/flags/?v=2', `/decide?token=${testProjectKey}`, ...config]) {
       const answer = await ask('GET', path)
       assert.equal(answer.status, 200)
       assert.ok(!answer.text.includes('hidden-from-get'))

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
+import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 
 describe('projects', () => {
@@ -226,6 +227,40 @@ describe('personal API keys', () => {
     assert.equal((await api.call('GET', '/api/personal_api_keys/', { key: value })).status, 403)
   })
 
+  it('say when they were last used, to the minute', async t => {
+    let isDown = false
+    let writeCount = 0
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        savePersonalKeyUses: async uses => {
+          writeCount++
+          if (isDown) throw new PortError('state', 'timeout')
+          await store.savePersonalKeyUses(uses)
+        },
+      }),
+    })
+    const key = await api.addKey(['project:read'])
+    const lastUsed = async () => {
+      const { body } = await api.call('GET', '/api/personal_api_keys/')
+      return body.results.find(({ label }: { label: string }) => label === 'project:read').last_used_at
+    }
+    const use = async () => assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
+    assert.equal(await lastUsed(), null)
+    await use()
+    await eventually(async () => (await lastUsed()) === '2026-05-01T12:00:00.000Z')
+    api.clock.advance(61_000)
+    isDown = true
+    const before = writeCount
+    await use()
+    await eventually(() => writeCount > before)
+    isDown = false
+    api.clock.advance(61_000)
+    await use()
+    await eventually(async () => (await lastUsed()) === '2026-05-01T12:02:02.000Z')
+    assert.equal((await api.call('GET', '/api/personal_api_keys/@current/', { key: 'phx_unknown' })).status, 401)
+  })
+
   it('need known scopes and projects', async t => {
     const api = await startManagement(t)
     for (const [body, code, attr] of [
@@ -235,12 +270,19 @@ describe('personal API keys', () => {
       [{ label: 'x', scopes: [] }, 'invalid_input', 'scopes'],
       [{ label: 'x', scopes: ['*', 'flags'] }, 'invalid_input', 'scopes.1'],
       [{ label: 'x', scopes: ['feature_flag:delete'] }, 'invalid_input', 'scopes.0'],
+      [{ label: 'x', scopes: ['feature_flag:read', 'insight:read'] }, 'invalid_input', 'scopes.1'],
       [{ label: 'x', scopes: ['*'], scoped_teams: [1, 9] }, 'invalid_input', 'scoped_teams.1'],
       [{ label: 'x', scopes: ['*'], scoped_teams: ['1'] }, 'invalid', 'scoped_teams.0'],
     ] as const) {
       const answer = await api.call('POST', '/api/personal_api_keys/', { body })
       assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, code, attr], JSON.stringify(body))
     }
+    const mistyped = { label: 'x', scopes: ['feature_flags:write'] }
+    const { body } = await api.call('POST', '/api/personal_api_keys/', { body: mistyped })
+    assert.match(
+      body.detail,
+      /^There is no scope 'feature_flags:write'\. Did you mean feature_flag:write\? Scopes are \* or /,
+    )
     assert.equal((await api.call('DELETE', '/api/personal_api_keys/none/')).status, 404)
     assert.equal((await api.call('GET', '/api/personal_api_keys/none/')).status, 404)
   })

@@ -31,6 +31,19 @@ describe('persons', () => {
     assert.deepEqual(one.body, person)
   })
 
+  it('are named after the id that somebody gave them, not after one that an SDK made up', async t => {
+    const api = await startManagement(t)
+    const ada = aPerson({ uuid: uuid(1), isIdentified: true })
+    const anonymous = '0190b7a5-6b2e-7c3d-9f10-2a4c6e8f0b1d'
+    await api.commit({
+      persons: [created(ada)],
+      mappings: [created(aMapping(ada, anonymous)), created(aMapping(ada, 'ada', 1))],
+    })
+    const [person] = (await api.call('GET', '/api/projects/1/persons/')).body.results
+    assert.deepEqual([person.name, person.distinct_ids], ['ada', ['ada', anonymous]])
+    assert.deepEqual(person.distinct_id_versions, { [anonymous]: 0, ada: 1 })
+  })
+
   it('are found by id, uuid and text, in their own project only', async t => {
     const api = await startManagement(t)
     await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
@@ -46,6 +59,8 @@ describe('persons', () => {
       )
     assert.deepEqual((await names('')).toSorted(), ['ada', 'bobby'])
     assert.deepEqual(await names(`?uuid=${uuid(2)}`), ['bobby'])
+    assert.equal((await api.call('GET', `/api/projects/1/persons/?uuid=${uuid(9)}`)).status, 404)
+    assert.deepEqual(await names(`?uuid=${uuid(2)}&search=pro`), [])
     assert.deepEqual(await names('?search=pro'), ['ada'])
     assert.deepEqual(await names('?distinct_id=nobody'), [])
     assert.deepEqual(await names('', 2), [])
@@ -55,6 +70,11 @@ describe('persons', () => {
     }
     const wrong = await api.call('GET', '/api/projects/1/persons/?uuid=1')
     assert.deepEqual([wrong.status, wrong.body.code, wrong.body.attr], [400, 'invalid', 'uuid'])
+    for (const name of ['email', 'properties', 'cohort']) {
+      const refused = await api.call('GET', `/api/projects/1/persons/?${name}=x`)
+      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', name])
+    }
+    assert.equal((await names('?unheard_of=x&email=')).length, 2, 'unknown and empty parameters are none')
     const first = (await api.call('GET', '/api/projects/1/persons/?limit=1')).body
     assert.equal(first.previous, null)
     const second = (await api.call('GET', first.next.slice(api.url.length))).body
@@ -125,6 +145,28 @@ describe('ingestion status', () => {
 })
 
 describe('usage', () => {
+  it('leaves out days before the project was made, unless it has usage of them', async t => {
+    const api = await startManagement(t)
+    const nothing = { eventsCharged: 0, eventsImported: 0 }
+    await api.management.saveEventCounts(
+      1,
+      [
+        { day: '2026-04-28', eventsCharged: 0, eventsImported: 1 },
+        { day: '2026-04-29', ...nothing },
+        { day: '2026-04-30', ...nothing },
+        { day: '2026-05-01', ...nothing },
+        { day: '2026-05-02', ...nothing },
+      ],
+      '2026-01-01',
+    )
+    api.clock.set(Date.parse('2026-05-03T00:00:00Z'))
+    const { results } = (await api.call('GET', '/api/projects/1/usage/?date_from=-7d')).body
+    assert.deepEqual(
+      results.map(({ date }: { date: string }) => date),
+      ['2026-04-28', '2026-05-01', '2026-05-02'],
+    )
+  })
+
   it('adds up per UTC day, between days given as dates or spans', async t => {
     const api = await startManagement(t)
     await api.management.addFlagRequests([{ projectId: 1, day: '2026-05-01', count: 7 }])

@@ -3,7 +3,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isRawNumber, type JsonObject, parseJson } from '#core/json.ts'
+import { mergedDistinctIdCountMax } from '#core/persons/person-merge.ts'
 import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/chunk-store.ts'
+import { loadWhole } from '../support/load-chunk.ts'
 import { aGroup, aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import type { OpenState } from '../support/state-harness.ts'
 
@@ -65,12 +67,73 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         persons: [created(ada), created(bob)],
         mappings: ['ada', 'ada-2'].map(id => created(aMapping(ada, id))).concat(created(aMapping(bob, 'bob'))),
       })
-      const loaded = await chunkStore.loadChunk({
+      const loaded = await loadWhole(chunkStore, {
         ...subjects(['ada', 'bob']),
         mergingDistinctIds: [{ projectId: 1, distinctId: 'ada' }],
       })
       assert.equal(loaded.persons.length, 2)
       assert.deepEqual(loaded.personMappings.map(mapping => mapping.distinctId).toSorted(), ['ada', 'ada-2'])
+    })
+
+    for (const large of ['persons', 'groups'] as const)
+      it(`answers that a chunk is too large when its ${large} have more text than it may load`, async t => {
+        const { chunkStore } = await open(t)
+        await chunkStore.claimPosition('main', 'w1')
+        // A few large ones among many small ones: each has more text than its share of the whole.
+        const sizes = Array.from({ length: 40 }, (_, index) => (index % 10 === 3 ? 10_000 : 10))
+        const persons = sizes.map((size, index) =>
+          aPerson({ uuid: `person-${index}`, properties: { text: 'x'.repeat(large === 'persons' ? size : 10) } }),
+        )
+        const groups = sizes.map((size, index) =>
+          aGroup({ key: `group-${index}`, properties: { text: 'x'.repeat(large === 'groups' ? size : 10) } }),
+        )
+        await commit(chunkStore, {
+          persons: persons.map(created),
+          mappings: persons.flatMap((person, index) => [
+            created(aMapping(person, `id-${index}`)),
+            created(aMapping(person, `other-${index}`)),
+          ]),
+          groupTypes: [{ projectId: 1, name: 'company', index: 0 }],
+          groups: groups.map(created),
+        })
+        const wanted: ChunkSubjects = {
+          ...subjects(sizes.flatMap((_, index) => [`id-${index}`, `other-${index}`])),
+          groups: sizes.map((_, index) => ({ projectId: 1, typeName: 'company', key: `group-${index}` })),
+          mergingDistinctIds: [],
+        }
+        assert.equal(await chunkStore.loadChunk(wanted, 39_000), 'too_large')
+        const loaded = await chunkStore.loadChunk(wanted, 50_000)
+        assert.ok(loaded !== 'too_large')
+        assert.ok(loaded.textBytes > 40_000 && loaded.textBytes < 50_000, `${loaded.textBytes} bytes`)
+        const byUuid = (a: { uuid: string }, b: { uuid: string }) => (a.uuid < b.uuid ? -1 : 1)
+        assert.deepEqual(loaded.persons.toSorted(byUuid), persons.toSorted(byUuid))
+        const byKey = (a: { key: string }, b: { key: string }) => (a.key < b.key ? -1 : 1)
+        assert.deepEqual(loaded.groups.toSorted(byKey), groups.toSorted(byKey))
+        for (const [index, text] of loaded.personPropertiesJson?.entries() ?? [])
+          assert.equal(text, JSON.stringify(loaded.persons[index]!.properties))
+        assert.deepEqual(await chunkStore.loadChunk(wanted, loaded.textBytes), loaded)
+        assert.equal(await chunkStore.loadChunk(wanted, loaded.textBytes - 1), 'too_large')
+      })
+
+    it('counts the other ids of merging persons, and loads of one with very many no more than tells so', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const count = mergedDistinctIdCountMax + 20
+      const idsOfAda = Array.from({ length: count }, (_, index) => created(aMapping(ada, `ada-${index}`)))
+      await commit(chunkStore, {
+        persons: [created(ada), created(bob)],
+        mappings: [...idsOfAda, created(aMapping(bob, 'bob'))],
+      })
+      const wanted = { ...subjects(['ada-7', 'bob']), mergingDistinctIds: subjects(['ada-7', 'bob']).distinctIds }
+      assert.equal(await chunkStore.loadChunk(wanted, 100_000), 'too_large')
+      const loaded = await loadWhole(chunkStore, wanted)
+      assert.ok(loaded.textBytes > 256 * mergedDistinctIdCountMax)
+      const countOf = (uuid: string) => loaded.personMappings.filter(({ personUuid }) => personUuid === uuid).length
+      assert.ok(countOf(ada.uuid) > mergedDistinctIdCountMax)
+      assert.equal(countOf(bob.uuid), 1)
+      const others = await chunkStore.loadChunk({ ...wanted, mergingDistinctIds: [] }, 100_000)
+      assert.ok(others !== 'too_large')
+      assert.deepEqual(others.personMappings, [])
     })
 
     it('keeps projects apart', async t => {
@@ -81,7 +144,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         persons: [created(ada), created(other)],
         mappings: [created(aMapping(ada, 'ada')), created(aMapping(other, 'ada'))],
       })
-      const loaded = await chunkStore.loadChunk({
+      const loaded = await loadWhole(chunkStore, {
         distinctIds: [{ projectId: 2, distinctId: 'ada' }],
         groups: [],
         projectIds: [2],
@@ -160,9 +223,9 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         persons: [created(ada), created(bob)],
         mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))],
       })
-      addOverride(1, ada.uuid, 'both', 'ada-hash')
-      addOverride(1, bob.uuid, 'both', 'bob-hash')
-      addOverride(1, bob.uuid, '__proto__', 'bob-hash')
+      await addOverride(1, ada.uuid, 'both', 'ada-hash')
+      await addOverride(1, bob.uuid, 'both', 'bob-hash')
+      await addOverride(1, bob.uuid, '__proto__', 'bob-hash')
       const survivor = { ...ada, version: 1, properties: { plan: 'free', age: 7 } }
       const merge: Partial<ChunkChanges> = {
         persons: [{ row: survivor, loadedVersion: 0 }],
@@ -170,10 +233,73 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
       }
       assert.equal(await commit(chunkStore, merge), 'committed')
-      assert.deepEqual(overridesOf(1, ada.uuid), ['__proto__=bob-hash', 'both=ada-hash'])
-      assert.deepEqual(overridesOf(1, bob.uuid), [])
+      assert.deepEqual(await overridesOf(1, ada.uuid), ['__proto__=bob-hash', 'both=ada-hash'])
+      assert.deepEqual(await overridesOf(1, bob.uuid), [])
       assert.deepEqual((await load(chunkStore, ['ada', 'bob'])).persons, [survivor])
       assert.equal((await subjectStore.findPerson(1, 'bob'))?.uuid, ada.uuid)
+    })
+
+    it('moves flag assignments in the order of the merges of a commit', async t => {
+      const { chunkStore, addOverride, overridesOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const carl = aPerson({ uuid: '33333333-3333-5333-8333-333333333333' })
+      await commit(chunkStore, { persons: [ada, bob, carl].map(created) })
+      await addOverride(1, bob.uuid, 'beta', 'bob-hash')
+      await addOverride(1, carl.uuid, 'beta', 'carl-hash')
+      const deletedPersons = [carl, bob].map(({ uuid }) => ({
+        projectId: 1,
+        uuid,
+        survivorUuid: ada.uuid,
+        loadedVersion: 0,
+      }))
+      assert.equal(await commit(chunkStore, { deletedPersons }), 'committed')
+      assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=carl-hash'])
+    })
+
+    it('moves many flag assignments in the order of the merges, in whatever order they were made', async t => {
+      const { chunkStore, addOverride, overridesOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const numbered = Array.from({ length: 12 }, (_, index) =>
+        aPerson({ uuid: `${10 + index}000000-3333-5333-8333-333333333333` }),
+      )
+      await commit(chunkStore, { persons: [ada, ...numbered].map(created) })
+      const flagKeys = ['g', 'c', 'f', 'a', 'h', 'b', 'e', 'd']
+      for (const [index, { uuid }] of numbered.entries())
+        for (const key of index % 2 === 0 ? flagKeys : flagKeys.toReversed())
+          await addOverride(1, uuid, key, `of ${index}`)
+      const merged = [7, 2, 9, 0, 11, 4, 1, 10, 5, 3, 8, 6]
+      const deletedPersons = merged.map(index => ({
+        projectId: 1,
+        uuid: numbered[index]!.uuid,
+        survivorUuid: ada.uuid,
+        loadedVersion: 0,
+      }))
+      assert.equal(await commit(chunkStore, { deletedPersons }), 'committed')
+      assert.deepEqual(
+        await overridesOf(1, ada.uuid),
+        flagKeys.toSorted().map(key => `${key}=of 7`),
+      )
+    })
+
+    it('refuses a personless id that leads to a person by now, and a person for one that was personless since', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const id = (distinctId: string) => ({ projectId: 1, distinctId })
+      await commit(chunkStore, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
+      assert.equal(await commit(chunkStore, { personlessDistinctIds: [id('ada')] }), 'version_conflict')
+      const both = { personlessDistinctIds: [id('ghost')], mappings: [created(aMapping(ada, 'ghost', 1))] }
+      assert.equal(await commit(chunkStore, both), 'committed', 'attached by the same commit')
+      assert.equal(await commit(chunkStore, { personlessDistinctIds: [id('late')] }), 'committed')
+      assert.equal(await commit(chunkStore, { personlessDistinctIds: [id('late')] }), 'committed', 'again')
+      const attach = (distinctId: string) => ({
+        mappings: [created(aMapping(ada, distinctId))],
+        neverPersonlessDistinctIds: [id(distinctId)],
+      })
+      assert.equal(await commit(chunkStore, attach('late')), 'version_conflict')
+      assert.equal(await commit(chunkStore, attach('other')), 'committed')
+      const loaded = await load(chunkStore, ['late', 'other'])
+      assert.deepEqual(loaded.mappings, [aMapping(ada, 'other')])
+      assert.deepEqual(loaded.personlessDistinctIds, [id('late')])
     })
 
     it('refuses a merge that would leave an id of the merged person without a person', async t => {
@@ -183,13 +309,13 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         persons: [created(ada), created(bob)],
         mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob')), created(aMapping(bob, 'late'))],
       })
-      addOverride(1, bob.uuid, 'beta', 'bob-hash')
+      await addOverride(1, bob.uuid, 'beta', 'bob-hash')
       const merge = {
         deletedPersons: [{ projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }],
         mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
       }
       assert.equal(await commit(chunkStore, merge), 'version_conflict')
-      assert.deepEqual(overridesOf(1, bob.uuid), ['beta=bob-hash'])
+      assert.deepEqual(await overridesOf(1, bob.uuid), ['beta=bob-hash'])
       const loaded = await load(chunkStore, ['bob'])
       assert.deepEqual(loaded.mappings, [aMapping(bob, 'bob')])
     })
@@ -219,7 +345,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       const after = await revision()
       assert.ok(after > before)
       const wanted = ['__proto__', 'company', 'never'].map(typeName => ({ projectId: 1, typeName, key: 'constructor' }))
-      const loaded = await chunkStore.loadChunk({ distinctIds: [], groups: wanted, projectIds: [1] })
+      const loaded = await loadWhole(chunkStore, { distinctIds: [], groups: wanted, projectIds: [1] })
       assert.deepEqual(loaded.groups, [group])
       assert.deepEqual(loaded.groupTypes, types)
       const update = { row: { ...group, version: 2, properties: { seats: 6 } }, loadedVersion: 1 }
@@ -253,7 +379,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         groupTypes: [{ projectId: 1, name: 'company', index: 0 }],
         groups: [created(group)],
       })
-      const loaded = await chunkStore.loadChunk({
+      const loaded = await loadWhole(chunkStore, {
         distinctIds: [{ projectId: 1, distinctId: '__proto__' }],
         groups: [{ projectId: 1, typeName: 'company', key: 'acme' }],
         projectIds: [1],
@@ -261,6 +387,62 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal(JSON.stringify(loaded.persons[0]!.properties), text)
       assert.equal(JSON.stringify(loaded.groups[0]!.properties), text)
       assert.ok(isRawNumber(loaded.persons[0]!.properties.price))
+    })
+
+    it('keeps any text that an id or a key may be', async t => {
+      const { chunkStore, subjectStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const texts = [
+        'NULL',
+        '{a,b}',
+        '"',
+        '\\',
+        '\\"',
+        "'",
+        ' ',
+        ' a ',
+        '$1',
+        '?',
+        '😀',
+        '\ufffd',
+        '\u0001',
+        'ß',
+        'SS',
+        'ss',
+        'é',
+        'e\u0301',
+      ]
+      const persons = texts.map((_, index) => aPerson({ uuid: `person-${index}` }))
+      const types = texts.slice(0, 5).map((name, index) => ({ projectId: 1, name, index }))
+      const groups = texts.map(key => aGroup({ key, properties: { key }, version: 1 }))
+      const changes = {
+        persons: persons.map(created),
+        mappings: texts.map((id, index) => created(aMapping(persons[index]!, id))),
+        personlessDistinctIds: texts.map(id => ({ projectId: 1, distinctId: `ghost ${id}` })),
+        groupTypes: types,
+        groups: groups.map(created),
+      }
+      assert.equal(await commit(chunkStore, changes), 'committed')
+      const loaded = await loadWhole(chunkStore, {
+        ...subjects([...texts, ...texts.map(id => `ghost ${id}`)]),
+        groups: texts.map(key => ({ projectId: 1, typeName: 'NULL', key })),
+      })
+      assert.deepEqual(loaded.mappings.map(mapping => mapping.distinctId).toSorted(), texts.toSorted())
+      assert.equal(loaded.personlessDistinctIds.length, texts.length)
+      assert.deepEqual(loaded.groupTypes, types)
+      assert.deepEqual(loaded.groups.map(group => group.key).toSorted(), texts.toSorted())
+      const next = {
+        persons: persons.map(row => ({ row: { ...row, version: 1 }, loadedVersion: 0 })),
+        mappings: texts.map((id, index) => ({ row: aMapping(persons[index]!, id, 1), loadedVersion: 0 })),
+        groups: groups.map(row => ({ row: { ...row, version: 2 }, loadedVersion: 1 })),
+      }
+      assert.equal(await commit(chunkStore, next), 'committed')
+      for (const [index, id] of texts.entries()) {
+        assert.equal((await subjectStore.findPerson(1, id))?.uuid, `person-${index}`)
+        assert.deepEqual(await subjectStore.findGroup(1, 0, id), { properties: { key: id } })
+      }
+      assert.equal(await subjectStore.findPerson(1, 'a\0'), null)
+      assert.equal(await subjectStore.findGroup(1, 0, 'a\0'), null)
     })
 
     it('adds up what became of the records', async t => {
@@ -290,7 +472,7 @@ function subjects(distinctIds: readonly string[]): ChunkSubjects {
 }
 
 function load(store: ChunkStore, distinctIds: readonly string[]) {
-  return store.loadChunk(subjects(distinctIds))
+  return loadWhole(store, subjects(distinctIds))
 }
 
 function commit(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { migrateSqlite, openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -26,7 +27,7 @@ describe('ChunkStore on sqlite', () => {
     const position = { lane: 'main', ownerId: 'w1', offset: 5, committedAtMs: 0 } as const
     other.exec('BEGIN IMMEDIATE')
     await assert.rejects(store.commitChunk(chunkChanges(), position), isTimeout)
-    await store.loadChunk({ distinctIds: [{ projectId: 1, distinctId: 'ada' }], groups: [], projectIds: [1] })
+    await store.loadChunk({ distinctIds: [{ projectId: 1, distinctId: 'ada' }], groups: [], projectIds: [1] }, 1_000)
     other.exec('ROLLBACK')
     assert.deepEqual(await store.claimPosition('main', 'w1'), { offset: 0 })
     assert.equal(await store.commitChunk(chunkChanges(), position), 'committed')

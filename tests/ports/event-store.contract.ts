@@ -57,7 +57,7 @@ export function eventStoreContract(
       })
       await insert({ events: [event] })
       const [view] = await list(projectId)
-      const { groups, flags, sessionId, windowId, ...expected } = event
+      const { chargedAtMs, groups, flags, sessionId, windowId, ...expected } = event
       assert.deepEqual(view, { ...expected, createdAtMs: clock.nowMs() })
       assert.deepEqual(await store.findEvent(projectId, event.uuid), view)
     })
@@ -87,7 +87,7 @@ export function eventStoreContract(
       const projectId = newProject()
       const event = anEvent({ projectId, timestampMs: novemberMs, capturedAtMs: novemberMs })
       await insert({ events: [event] })
-      await insert({ events: [{ ...event, capturedAtMs: decemberMs }] })
+      await insert({ events: [{ ...event, capturedAtMs: decemberMs, chargedAtMs: decemberMs }] })
       assert.equal((await list(projectId)).length, 1)
       assert.deepEqual(await usage(projectId), [{ day: '2026-12-02', eventsCharged: 1, eventsImported: 0 }])
       assert.deepEqual(await usage(projectId, '2026-11-01', '2026-11-30'), [])
@@ -397,6 +397,71 @@ export function eventStoreContract(
         { day: '2026-11-05', eventsCharged: 2, eventsImported: 0 },
         { day: '2026-11-06', eventsCharged: 1, eventsImported: 1 },
       ])
+    })
+
+    it('counts usage on the day of charge, whatever month the copy that counts arrived in', async () => {
+      const projectId = newProject()
+      const event = anEvent({ projectId })
+      await insert({ events: [event] })
+      await insert({ events: [{ ...event, capturedAtMs: decemberMs }] })
+      assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
+      assert.deepEqual(await usage(projectId, '2026-11-05', '2026-11-05'), await usage(projectId))
+      assert.deepEqual(await usage(projectId, '2026-12-01', '2026-12-31'), [])
+      assert.equal((await list(projectId))[0]!.capturedAtMs, decemberMs)
+    })
+
+    it('says when the copy that counts was charged, of live events only', async () => {
+      const projectId = newProject()
+      const chargedAtMs = novemberMs - 86_400_000
+      const [twice, live, onlyImported, unknown] = ['twice', 'live', 'imported', 'unknown'].map(name =>
+        anEvent({ projectId, event: name }),
+      ) as [StoredEvent, StoredEvent, StoredEvent, StoredEvent]
+      await insert({ events: [{ ...twice, chargedAtMs }, live] })
+      await insert({ events: [{ ...twice, chargedAtMs: chargedAtMs + 5, capturedAtMs: decemberMs }] })
+      await insert({ events: [imported(live, newJob(), { capturedAtMs: decemberMs }), imported(onlyImported, 1)] })
+      assert.deepEqual(
+        await store.findChargedTimes([
+          unknown,
+          { ...live, timestampMs: live.timestampMs + 1000 },
+          twice,
+          onlyImported,
+          twice,
+          { ...live, distinctId: 'bob' },
+          { ...live, projectId: newProject() },
+          { ...live, timestampMs: live.timestampMs + 86_400_000 },
+          { ...live, uuid: 'no uuid' },
+        ]),
+        [null, live.chargedAtMs, chargedAtMs + 5, null, chargedAtMs + 5, null, null, null, null],
+      )
+      assert.deepEqual(await store.findChargedTimes([]), [])
+    })
+
+    it('says when events of any name and time were charged, thousands at once', async () => {
+      const projectId = newProject()
+      const texts = [
+        `quotes ' " \` \\ \n \t \r`,
+        'NUL \u0000',
+        '漢字🏴‍☠️',
+        '{x:String} \\N NULL',
+        '',
+        '\\',
+        'é'.repeat(400),
+      ]
+      const times = ['1900-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '2026-10-01T12:00:00Z', '2299-12-31T23:59:59Z']
+      const events = Array.from({ length: 3_000 }, (_, n) =>
+        anEvent({
+          projectId,
+          event: texts[n % texts.length]!,
+          distinctId: `${texts[(n >> 3) % texts.length]}${n % 2 === 0 ? '' : n}`,
+          timestampMs: Date.parse(times[n % times.length]!),
+          capturedAtMs: novemberMs + n,
+        }),
+      )
+      await insert({ events })
+      assert.deepEqual(
+        await store.findChargedTimes(events),
+        events.map(event => event.chargedAtMs),
+      )
     })
 
     it('lists rejects newest first, each once', async () => {

@@ -7,7 +7,7 @@ import { type JsonObject, parseJson } from '#core/json.ts'
 import { noQuotas } from '#core/project.ts'
 import type { Written } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import { change, commit, type OpenManagement, written } from './management-harness.ts'
 
 export function managementStoreContract(adapter: string, open: OpenManagement): void {
@@ -50,6 +50,29 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.findProject(1), patched)
     })
 
+    it('keeps NUL and half surrogate pairs as U+FFFD in names, and as they are in JSON', async t => {
+      const { store } = await open(t)
+      const odd = 'a\0b\ud800c'
+      const project = written(await store.createProject(aNewProject({ name: odd })))
+      assert.equal(project.name, 'a\ufffdb\ufffdc')
+      assert.deepEqual(await store.findProject(1), project)
+      const filters = { groups: [{ properties: [{ key: odd, value: odd }] }] }
+      const flag = written(await store.createFlag(aNewFlag({ name: odd, createdBy: odd, tags: [odd], filters })))
+      assert.deepEqual([flag.name, flag.createdBy, flag.tags], ['a\ufffdb\ufffdc', 'a\ufffdb\ufffdc', [odd]])
+      assert.deepEqual(await store.findFlag(1, 'beta'), flag)
+      assert.deepEqual(flag.filters, filters)
+      assert.equal(written(await change(store, 1, 1, { name: '\0' })).name, '\ufffd')
+      assert.equal(await store.findFlag(1, '\0'), null)
+      const page = { limit: 10, offset: 0 }
+      assert.equal((await store.listFlags(1, { ...page, search: '\0' })).count, 1)
+      assert.deepEqual(
+        (await store.listPersons(1, { ...page, distinctId: '\0', uuid: '\0', search: '\0' })).results,
+        [],
+      )
+      assert.equal(await store.findPersonByUuid(1, '\0'), null)
+      assert.equal(await store.findStoredGroup(1, 0, '\0'), null)
+    })
+
     it('refuses a token of another project, takes its own again, and knows no deleted project', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject({ apiToken: 'phc_a' }))
@@ -85,6 +108,24 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await store.deletePersonalKey('k1'), true)
       assert.equal(await store.deletePersonalKey('k1'), false)
       assert.equal(await store.findPersonalKeyByHash('abc'), null)
+    })
+
+    it('keeps the latest use of a key, whoever writes it later', async t => {
+      const { store } = await open(t)
+      const key = { label: 'ci', scopes: ['*'], scopedProjectIds: [], createdAtMs: 5, lastUsedAtMs: null }
+      await store.createPersonalKey({ ...key, id: 'k1', secretHash: 'abc' })
+      await store.createPersonalKey({ ...key, id: 'k2', secretHash: 'abd' })
+      await store.savePersonalKeyUses([
+        { id: 'k1', usedAtMs: 90 },
+        { id: 'deleted', usedAtMs: 91 },
+      ])
+      await store.savePersonalKeyUses([{ id: 'k1', usedAtMs: 80 }])
+      await store.savePersonalKeyUses([])
+      const uses = (await store.listPersonalKeys()).map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs])
+      assert.deepEqual(uses, [
+        ['k1', 90],
+        ['k2', null],
+      ])
     })
   })
 
@@ -204,6 +245,17 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await revision(), before + 1)
     })
 
+    it('moves with the end of a personal key, so that every process forgets it', async t => {
+      const { store, revision } = await open(t)
+      const key = { label: '', scopes: [], scopedProjectIds: [], createdAtMs: 0, lastUsedAtMs: null }
+      await store.createPersonalKey({ ...key, id: 'k', secretHash: 'h' })
+      const before = await revision()
+      await store.deletePersonalKey('k')
+      assert.equal(await revision(), before + 1)
+      await store.deletePersonalKey('k')
+      assert.equal(await revision(), before + 1)
+    })
+
     it('stays with writes that do not', async t => {
       const { store, chunkStore, revision } = await open(t)
       await store.createProject(aNewProject({ apiToken: 'phc_x' }))
@@ -231,6 +283,30 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
         groups: [created(aGroup())],
       })
       assert.equal(await revision(), before)
+    })
+  })
+
+  describe(`ManagementStore on ${adapter}: the log that is followed`, () => {
+    const log = { id: 'a', place: 'here:/a', formerId: null, begunAt: '{"main":0}' }
+
+    it('is none at first, and then the one that was told last', async t => {
+      const { store } = await open(t)
+      assert.equal(await store.findFollowedLog(), null)
+      await store.followLog(log)
+      assert.deepEqual(await store.findFollowedLog(), log)
+      const next = { id: 'b', place: 'there:/b', formerId: 'a', begunAt: '{"main":77}' }
+      await store.followLog(next)
+      assert.deepEqual(await store.findFollowedLog(), next)
+    })
+
+    it('takes the lanes from the worker that reads another one, and leaves the positions where they are', async t => {
+      const { store, chunkStore } = await open(t)
+      await commit(chunkStore, {})
+      await store.followLog(log)
+      const position = { lane: 'main', ownerId: 'w1', offset: 99, committedAtMs: 13 } as const
+      assert.equal(await chunkStore.commitChunk(chunkChanges({}), position), 'not_owner')
+      assert.equal((await store.findLogPosition('main')).offset, 77)
+      assert.deepEqual(await chunkStore.claimPosition('main', 'w2'), { offset: 77 })
     })
   })
 }

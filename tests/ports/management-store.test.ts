@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test'
-import { migrateSqlite } from '#adapters/sqlite/open-sqlite.ts'
+import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -33,11 +34,13 @@ async function open(
   const dataFolder = tempDir(t)
   const store = await openStore(dataFolder)
   const chunkStore = openSqliteChunkStore({ dataFolder })
-  const definitions = openSqliteDefinitionStore({ dataFolder })
+  const loader = openDefinitionLoader({ dataFolder })
+  const definitions = openSqliteDefinitionStore({ dataFolder, loadChanges: loader.loadChanges })
   t.after(async () => {
     await store.close()
     await chunkStore.close()
     await definitions.close()
+    await loader.close()
   })
   return { store, chunkStore, revision: () => definitions.revision() }
 }

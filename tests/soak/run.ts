@@ -2,6 +2,7 @@
 
 import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
+import { runBacklog } from './backlog.ts'
 
 const soaks: Record<string, () => Promise<boolean>> = {
   kill: async () => {
@@ -13,6 +14,13 @@ const soaks: Record<string, () => Promise<boolean>> = {
       `${result.acknowledgedCount} acknowledged, ${result.missing.length} missing, ${result.doubled.length} doubled`,
     )
     return result.missing.length === 0 && result.doubled.length === 0
+  },
+  backlog: async () => {
+    const seed = testSeed()
+    const eventCount = Number(process.env.EVENTS ?? 3_000_000)
+    const visitorCount = Number(process.env.VISITORS ?? 200_000)
+    console.log(`SEED=${seed}`)
+    return runBacklog({ eventCount, visitorCount, seed, log: console.log })
   },
 }
 

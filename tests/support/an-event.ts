@@ -11,6 +11,7 @@ export function anEvent(over: Partial<StoredEvent> = {}): StoredEvent {
     distinctId: 'ada',
     timestampMs,
     capturedAtMs: timestampMs,
+    chargedAtMs: over.capturedAtMs ?? timestampMs,
     lane: 'main',
     historicalMigration: false,
     importJobId: 0,
@@ -30,5 +31,6 @@ export function anEvent(over: Partial<StoredEvent> = {}): StoredEvent {
 
 /** The same event as an import job would store it. */
 export function imported(event: StoredEvent, importJobId: number, over: Partial<StoredEvent> = {}): StoredEvent {
-  return { ...event, lane: 'historical', historicalMigration: true, importJobId, ...over }
+  const chargedAtMs = over.capturedAtMs ?? event.capturedAtMs
+  return { ...event, lane: 'historical', historicalMigration: true, importJobId, chargedAtMs, ...over }
 }

@@ -9,6 +9,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import type { Project } from '#core/project.ts'
 import { aCapturedEvent } from './captured-events.ts'
+import { loadWhole } from './load-chunk.ts'
 import { aProject } from './state-builders.ts'
 
 export interface AppliedWorld {
@@ -43,7 +44,7 @@ export function applyingWorld(
       const records = events.map(event => ({ kind: 'event' as const, event }))
       const chunk = parseChunk({ lane: 'main', firstOffset: offset, records }, new Map())
       const lookUpGeoip = (address: string) => options.geoip?.[address] ?? null
-      const processed = processChunk(chunk, await store.loadChunk(chunkSubjects(chunk)), { lookUpGeoip })
+      const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), { lookUpGeoip })
       offset += records.length
       const position = { lane: 'main' as const, ownerId: 'w', offset, committedAtMs: 0 }
       if ((await store.commitChunk(processed.changes, position)) !== 'committed') throw new Error('not committed')

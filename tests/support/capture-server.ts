@@ -12,8 +12,13 @@ import type { EventLogWriter } from '#ports/event-log.ts'
 import { createCaptureService } from '#services/capture.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import type { PreparedCapture } from '#wire/decode-capture.ts'
-import { type DecodeJob, decodeThreadEntry } from '#wire/decode-thread.ts'
+import {
+  type DecodeJob,
+  type DecodeOutcome,
+  decodePool,
+  decodeThreadEntry,
+  isUrgentDecodeJob,
+} from '#wire/decode-thread.ts'
 import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
 import { fixedClock } from './fixed-clock.ts'
 
@@ -48,9 +53,10 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   const log = createMemoryEventLog({ nowMs: clock.nowMs })
   const metrics = createMetrics()
   const logger = silentLogger()
-  const decodeThreads = createDecodeThreads<DecodeJob, PreparedCapture>({
+  const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
     ...decodeThreadDefaults,
     entry: options.threadEntry ?? decodeThreadEntry,
+    isUrgent: isUrgentDecodeJob,
     logger,
     onRestart: () => metrics.childRestarts.inc({ process: 'decode-thread' }),
   })
@@ -67,7 +73,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   const server = createHttpServer({
     routes: captureRoutes({
       service,
-      decodeThreads,
+      decodeThreads: decodePool(decodeThreads),
       trustedProxies: trustedProxies.value,
       clock,
       random: pooledRandomUint32(randomFillSync),

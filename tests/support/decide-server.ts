@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
+import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
 import { type CompiledProject, compileProject } from '#core/flags/compile-project.ts'
 import type { CompiledCohorts } from '#core/flags/compiled-cohort.ts'
 import type { Flag } from '#core/flags/flag.ts'
@@ -16,6 +17,13 @@ import type { SubjectStore } from '#ports/subject-store.ts'
 import { createDecideService, type DecideServiceOptions } from '#services/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import {
+  type DecodeJob,
+  type DecodeOutcome,
+  decodePool,
+  decodeThreadEntry,
+  isUrgentDecodeJob,
+} from '#wire/decode-thread.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { aNewFlag, aProject } from './state-builders.ts'
 
@@ -74,11 +82,12 @@ export interface DecideAnswer {
   readonly json: JsonObject
 }
 
-export interface DecideServerOptions
-  extends TestDefinitions,
-    Partial<Pick<DecideServiceOptions, 'guard' | 'lookUpGeoip'>> {
+export interface DecideServerOptions extends TestDefinitions, Partial<Pick<DecideServiceOptions, 'guard' | 'geoip'>> {
   readonly subjects?: SubjectStore
   readonly now?: string
+  readonly threadEntry?: URL
+  /** Jobs beyond what the threads work on; 0 with `threadCount` 0: every job is refused. */
+  readonly decodeThreads?: { readonly threadCount: number; readonly queuedJobCountMax: number }
 }
 
 export type DecideServer = Awaited<ReturnType<typeof startDecideServer>>
@@ -91,20 +100,38 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
   const decide = createDecideService({
     findProject: apiKey => (apiKey === compiled.project.apiToken ? compiled : null),
     subjects: options.subjects ?? emptySubjects,
-    lookUpGeoip: options.lookUpGeoip,
+    geoip: options.geoip ?? null,
     guard: options.guard,
     countFlagRequest: projectId => counted.push(projectId),
     logger: silentLogger(),
     metrics,
   })
+  const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
+    ...decodeThreadDefaults,
+    ...options.decodeThreads,
+    entry: options.threadEntry ?? decodeThreadEntry,
+    isUrgent: isUrgentDecodeJob,
+    logger: silentLogger(),
+    onRestart: () => metrics.childRestarts.inc({ process: 'decode-thread' }),
+  })
+  const threadJobs: DecodeJob[] = []
+  const recording = {
+    run: (job: DecodeJob, bytes: number, buffers: ArrayBuffer[]) => {
+      threadJobs.push(job)
+      return decodeThreads.run(job, bytes, buffers)
+    },
+  }
   const server = createHttpServer({
-    routes: decideRoutes({ decide, clock, newUuid: randomUUID }),
+    routes: decideRoutes({ decide, decodeThreads: decodePool(recording), clock, newUuid: randomUUID }),
     logger: silentLogger(),
     metrics,
     authorize: async () => false,
   })
   await server.listen({ port: 0, host: '127.0.0.1' })
-  t.after(() => server.close())
+  t.after(async () => {
+    await server.close()
+    await decodeThreads.close()
+  })
   const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
 
   return {
@@ -112,6 +139,8 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
     /** Project ids whose flag requests were counted. */
     counted,
     metrics,
+    /** What was handed to a decode thread. */
+    threadJobs,
     serve: (definitions: TestDefinitions) => {
       compiled = compileTestProject(definitions)
     },

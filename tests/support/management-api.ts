@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import type { TestContext } from 'node:test'
-import { migrateSqlite } from '#adapters/sqlite/open-sqlite.ts'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
@@ -17,6 +17,7 @@ import { createHttpServer } from '#http/server.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
+import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { fixedClock } from './fixed-clock.ts'
@@ -65,7 +66,9 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const chunkStore = openSqliteChunkStore({ dataFolder })
   const clock = fixedClock('2026-05-01T12:00:00.000Z')
   const management = options.wrap?.(store) ?? store
-  const keyCheck = createPersonalKeyCheck({ management, clock })
+  const metrics = createMetrics()
+  const keyUses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 1 })
+  const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
   const served: number[] = []
   let uuidCount = 0
   const deps: ManagementDeps = {
@@ -86,7 +89,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const server = createHttpServer({
     routes: [...routes, ...otherRoutes, ...openApiRoutes({ version: '1.2.3', managementRoutes: routes, otherRoutes })],
     logger: silentLogger(),
-    metrics: createMetrics(),
+    metrics,
     authorize: createAuthorizer({ keyCheck, logger: silentLogger() }),
   })
   const url = await server.listen({ port: 0, host: '127.0.0.1' })
@@ -94,6 +97,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   await chunkStore.claimPosition('main', ownerId)
   t.after(async () => {
     await server.close()
+    await keyUses.close()
     await chunkStore.close()
     await store.close()
   })

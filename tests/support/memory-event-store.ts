@@ -1,15 +1,18 @@
-import type { PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import { identityKey } from '#core/events/charge-once.ts'
+import type { EventIdentity, PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import type { EventRows, EventStore, UsageDay } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 
 /** The part of the event store that processing needs, in memory: a repeated row replaces itself, as in the real one. */
-export class MemoryEventStore implements Pick<EventStore, 'insert' | 'countUsage'> {
+export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findChargedTimes' | 'countUsage'> {
   readonly rows = new Map<string, StoredEvent>()
   readonly rejected = new Map<string, RejectedEvent>()
   readonly overrides = new Map<string, PersonIdOverride>()
   /** Every row of every call, repeats included. */
   readonly inserted: StoredEvent[] = []
   insertCount = 0
+  /** What was asked of `findChargedTimes`, call by call. */
+  readonly asked: (readonly EventIdentity[])[] = []
   isDown = false
   refuses: (row: StoredEvent) => boolean = () => false
 
@@ -23,8 +26,8 @@ export class MemoryEventStore implements Pick<EventStore, 'insert' | 'countUsage
         return
       }
       this.inserted.push(row)
-      const { projectId, timestampMs, event, distinctId, uuid } = row
-      this.rows.set(JSON.stringify([projectId, utcDay(timestampMs), event, distinctId, uuid]), row)
+      const key = identityKey(row)
+      if (row.importJobId === 0 || this.rows.get(key)?.importJobId !== 0) this.rows.set(key, row)
     })
     for (const reject of rows.rejected) this.rejected.set(reject.rejectId, reject)
     for (const override of rows.overrides) {
@@ -34,14 +37,23 @@ export class MemoryEventStore implements Pick<EventStore, 'insert' | 'countUsage
     return { refused }
   }
 
+  async findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]> {
+    this.asked.push(identities)
+    if (this.isDown) throw new PortError('event-store', 'unavailable')
+    return identities.map(identity => {
+      const row = this.rows.get(identityKey(identity))
+      return row?.importJobId === 0 ? row.chargedAtMs : null
+    })
+  }
+
   async countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]> {
     const days = new Map<string, { day: string; eventsCharged: number; eventsImported: number }>()
     for (const row of this.rows.values()) {
-      const day = utcDay(row.capturedAtMs)
+      const day = utcDay(row.chargedAtMs)
       if (row.projectId !== projectId || day < fromDay || day > toDay) continue
       const counts = days.get(day) ?? { day, eventsCharged: 0, eventsImported: 0 }
       days.set(day, counts)
-      if (row.historicalMigration) counts.eventsImported++
+      if (row.importJobId > 0) counts.eventsImported++
       else counts.eventsCharged++
     }
     return [...days.values()]

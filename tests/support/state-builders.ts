@@ -85,6 +85,7 @@ export function chunkChanges(over: Partial<ChunkChanges> = {}): ChunkChanges {
     deletedPersons: [],
     mappings: [],
     personlessDistinctIds: [],
+    neverPersonlessDistinctIds: [],
     groupTypes: [],
     groups: [],
     warnings: [],

@@ -4,10 +4,12 @@ import type { TestContext } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
 import { memorySubjectStore } from '#adapters/memory/memory-subject-store.ts'
-import { migrateSqlite, openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkOutcome, ChunkStore } from '#ports/chunk-store.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
 import { aNewProject } from './state-builders.ts'
@@ -21,9 +23,9 @@ export interface StateHarness {
   openAnotherChunkStore(): ChunkStore
   revision(): Promise<number>
   /** Of a person that exists; else nothing happens. */
-  addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): void
+  addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): MaybePromise<void>
   /** `flagKey=hashKey`, sorted. */
-  overridesOf(projectId: number, personUuid: string): string[]
+  overridesOf(projectId: number, personUuid: string): MaybePromise<string[]>
   outcomesOf(projectId: number): Promise<readonly ChunkOutcome[]>
 }
 
@@ -82,11 +84,12 @@ export const openSqliteState: OpenState = async t => {
     subjectStore,
     openAnotherChunkStore,
     revision: async () => database.prepare<[], number>('SELECT value FROM revision').pluck().get()!,
-    addOverride: (projectId, personUuid, flagKey, hashKey) =>
+    addOverride: (projectId, personUuid, flagKey, hashKey) => {
       database
         .prepare(`INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
           SELECT project_id, id, ?, ? FROM person WHERE project_id = ? AND uuid = ?`)
-        .run(flagKey, hashKey, projectId, personUuid),
+        .run(flagKey, hashKey, projectId, personUuid)
+    },
     overridesOf: (projectId, personUuid) =>
       database
         .prepare<[number, string], string>(`SELECT feature_flag_key || '=' || hash_key

@@ -3,6 +3,7 @@
 
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/event-store.ts'
+import { findChargedTimes } from './charged-times.ts'
 import { type ClickHouseEndpoint, createClickHouseClients } from './clickhouse-clients.ts'
 import { findEvent, listEvents } from './event-queries.ts'
 import {
@@ -84,6 +85,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       queue.run(projectId, signal, () =>
         clients.read((client, either) => findEvent(client, projectId, uuid, either), signal),
       ),
+    findChargedTimes: identities => findChargedTimes(clients, identities),
     countUsage: (projectId, fromDay, toDay) =>
       clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
     listRejected: (query, signal) =>

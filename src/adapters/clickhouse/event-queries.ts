@@ -288,6 +288,6 @@ function cursorOfRow(row: EventRow): EventCursor {
   return { timestampMs: Number(row[4]), uuid: row[1], tieBreak: row[16] }
 }
 
-function isUuid(text: string): boolean {
+export function isUuid(text: string): boolean {
   return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
 }

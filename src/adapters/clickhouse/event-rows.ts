@@ -8,8 +8,8 @@ import type { RowBinaryWriter } from './row-binary.ts'
 export type RowWritten = 'written' | { readonly refused: string }
 
 export const eventColumns =
-  'project_id, uuid, event, distinct_id, timestamp, captured_at, created_at, lane, historical_migration, ' +
-  'import_job_id, import_partition, row_version, properties, flags, elements_chain, person_id, person_created_at, ' +
+  'project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, created_at, lane, ' +
+  'historical_migration, import_job_id, import_partition, row_version, properties, flags, elements_chain, person_id, person_created_at, ' +
   'person_properties, person_mode, `$group_0`, `$group_1`, `$group_2`, `$group_3`, `$group_4`, `$session_id`, `$window_id`'
 
 /** DateTime64: beyond these years the column wraps. */
@@ -33,6 +33,7 @@ export function writeEventRow(to: RowBinaryWriter, event: StoredEvent, insertedA
   if (!isUint32(event.importJobId)) return refuse('import_job_id is not a 32-bit number')
   if (!isStorableTime(event.timestampMs)) return refuse('timestamp is outside the years 1900 to 2299')
   if (!isStorableTime(event.capturedAtMs)) return refuse('captured_at is outside the years 1900 to 2299')
+  if (!isStorableTime(event.chargedAtMs)) return refuse('charged_at is outside the years 1900 to 2299')
   if (!isStorableTime(event.personCreatedAtMs)) return refuse('person_created_at is outside the years 1900 to 2299')
   to.uint32(event.projectId)
   if (!to.uuid(event.uuid)) return refuse('uuid is not a UUID')
@@ -40,6 +41,7 @@ export function writeEventRow(to: RowBinaryWriter, event: StoredEvent, insertedA
   to.text(event.distinctId)
   to.int64(event.timestampMs * 1000)
   to.int64(event.capturedAtMs)
+  to.int64(event.chargedAtMs)
   to.int64(insertedAtMs)
   to.text(event.lane)
   to.uint8(event.historicalMigration ? 1 : 0)
@@ -95,6 +97,6 @@ function isUint32(value: number): boolean {
   return value >>> 0 === value
 }
 
-function isStorableTime(ms: number): boolean {
+export function isStorableTime(ms: number): boolean {
   return Number.isInteger(ms) && ms >= timeMsMin && ms <= timeMsMax
 }

@@ -80,5 +80,11 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
       TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
     // Says nothing new after the first start, unless the setting has changed.
     `ALTER TABLE ${database}.rejected_events MODIFY TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
+    // Both alike, or partitions could not move from one to the other. Rows from before are charged as they were.
+    ...['events', 'events_pending'].map(
+      table =>
+        `ALTER TABLE ${database}.${table} ADD COLUMN IF NOT EXISTS
+          charged_at DateTime64(3, 'UTC') DEFAULT captured_at CODEC(Delta, ZSTD(1)) AFTER captured_at`,
+    ),
   ]
 }

@@ -4,7 +4,12 @@ import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createDecodeThreads, type DecodeThreadsOptions } from './decode-threads.ts'
 
-type Job = { echo: number } | { threadId: true } | { wait: true } | { exit: true } | { bytes: Uint8Array<ArrayBuffer> }
+type Job =
+  | { echo: number; urgent?: true }
+  | { threadId: true }
+  | { wait: true }
+  | { exit: true }
+  | { bytes: Uint8Array<ArrayBuffer> }
 
 const entry = new URL(
   `data:text/javascript,${encodeURIComponent(`
@@ -17,11 +22,12 @@ const entry = new URL(
   `)}`,
 )
 
-function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions> = {}) {
+function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Job>> = {}) {
   let restarts = 0
   const threads = createDecodeThreads<Job, number>({
     entry,
     threadCount: 1,
+    isUrgent: job => 'urgent' in job,
     queuedJobCountMax: 2,
     queuedBytesMax: 100,
     heapMegabytesMax: 64,
@@ -57,6 +63,30 @@ describe('decode threads', () => {
     await threads.close()
     await rejected
     await assert.rejects(threads.run({ echo: 5 }, 0, []), failsWith('unavailable'))
+  })
+  it('run urgent jobs before the others, which get a turn all the same', async t => {
+    const { threads } = startThreads(t, { queuedJobCountMax: 20 })
+    const done: string[] = []
+    const run = (echo: number, urgent?: true) =>
+      threads
+        .run({ echo, ...(urgent && { urgent }) }, 1, [])
+        .then(() => done.push(`${urgent ? 'urgent' : 'other'} ${echo}`))
+    const others = [0, 1, 2].map(echo => run(echo))
+    const urgents = [0, 1, 2, 3, 4, 5].map(echo => run(echo, true))
+    await Promise.all([...others, ...urgents])
+    const passed = ['urgent 0', 'urgent 1', 'urgent 2', 'urgent 3']
+    assert.deepEqual(done, ['other 0', ...passed, 'other 1', 'urgent 4', 'urgent 5', 'other 2'])
+  })
+  it('take an urgent job however many others wait, and the other way round', async t => {
+    const { threads } = startThreads(t)
+    void threads.run({ wait: true }, 1, []).catch(() => undefined)
+    const queued = [threads.run({ echo: 0 }, 50, []), threads.run({ echo: 1 }, 50, [])]
+    await assert.rejects(threads.run({ echo: 2 }, 0, []), failsWith('unavailable'))
+    queued.push(threads.run({ echo: 3, urgent: true }, 50, []), threads.run({ echo: 4, urgent: true }, 50, []))
+    await assert.rejects(threads.run({ echo: 5, urgent: true }, 0, []), failsWith('unavailable'))
+    const rejected = Promise.all(queued.map(job => assert.rejects(job, failsWith('unavailable'))))
+    await threads.close()
+    await rejected
   })
   it('fail the job of a thread that dies, replace the thread, and go on with the queue', async t => {
     const { threads, restarts } = startThreads(t)

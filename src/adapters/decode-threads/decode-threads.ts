@@ -1,5 +1,5 @@
-// A small pool of threads for work that would hold the event loop: one job per thread at a time, a bounded queue before
-// them, and a thread that dies is replaced. A thread starts with the first job that finds no other free, and ends after a
+// A small pool of threads for work that would hold the event loop: one job per thread at a time, two bounded queues before
+// them (urgent jobs pass the others and are bounded apart from them), and a thread that dies is replaced. A thread starts with the first job that finds no other free, and ends after a
 // while without jobs: most instances never need one. What a job is, is known to the thread's entry alone.
 
 import { Worker } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import type { Logger } from '#telemetry/log.ts'
 export interface DecodeThreads<Job, Outcome> {
   /**
    * Runs a job. `buffers` move to the thread with it.
-   * @throws PortError `unavailable` when the queue is at its bound, the thread died or the pool is closing; `timeout`
+   * @throws PortError `unavailable` when the job's queue is at its bound, the thread died or the pool is closing; `timeout`
    *   when the job took longer than any may: its thread is ended.
    */
   run(job: Job, bytes: number, buffers: ArrayBuffer[]): Promise<Outcome>
@@ -17,11 +17,15 @@ export interface DecodeThreads<Job, Outcome> {
   close(): Promise<void>
 }
 
-export interface DecodeThreadsOptions {
+export interface DecodeThreadsOptions<Job> {
   /** Module that takes jobs by `parentPort` and posts one message for each. */
   readonly entry: URL
   readonly threadCount: number
+  /** Which jobs somebody waits for while a page or a program stands still: they go first. */
+  readonly isUrgent: (job: Job) => boolean
+  /** Of each of the two queues. */
   readonly queuedJobCountMax: number
+  /** Of each of the two queues. */
   readonly queuedBytesMax: number
   readonly heapMegabytesMax: number
   readonly jobTimeoutMs: number
@@ -48,34 +52,56 @@ interface QueuedJob<Job, Outcome> {
   reject(error: PortError): void
 }
 
+interface Queue<Job, Outcome> {
+  readonly jobs: QueuedJob<Job, Outcome>[]
+  bytes: number
+}
+
+/** So many urgent jobs in a row, then one of the others: they wait longer, but not for ever. */
+const urgentRunMax = 4
+
 /** A thread that dies sooner than this after its start is replaced only after the rest of it. */
 const restartPauseMs = 1_000
 const portName = 'decode-threads'
 
-export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions): DecodeThreads<Job, Outcome> {
-  const queue: QueuedJob<Job, Outcome>[] = []
-  let queuedBytes = 0
+export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<Job>): DecodeThreads<Job, Outcome> {
+  const urgent: Queue<Job, Outcome> = { jobs: [], bytes: 0 }
+  const others: Queue<Job, Outcome> = { jobs: [], bytes: 0 }
+  let urgentRun = 0
   let closing = false
   const slots = Array.from({ length: options.threadCount }, () => startSlot())
 
   return {
     run(job, bytes, buffers) {
       return new Promise((resolve, reject) => {
-        if (closing || queue.length >= options.queuedJobCountMax || queuedBytes + bytes > options.queuedBytesMax) {
+        const queue = options.isUrgent(job) ? urgent : others
+        const isFull = queue.jobs.length >= options.queuedJobCountMax || queue.bytes + bytes > options.queuedBytesMax
+        if (closing || isFull) {
           reject(new PortError(portName, 'unavailable', new Error(closing ? 'closing' : 'queue is full')))
           return
         }
-        queue.push({ job, bytes, buffers, resolve, reject })
-        queuedBytes += bytes
+        queue.jobs.push({ job, bytes, buffers, resolve, reject })
+        queue.bytes += bytes
         for (const slot of slots) if (slot.isRunning()) slot.takeJob()
         for (const slot of slots) slot.takeJob()
       })
     },
     async close() {
       closing = true
-      for (const queued of queue.splice(0)) queued.reject(new PortError(portName, 'unavailable', new Error('closing')))
+      for (const queued of [...urgent.jobs.splice(0), ...others.jobs.splice(0)])
+        queued.reject(new PortError(portName, 'unavailable', new Error('closing')))
       await Promise.all(slots.map(slot => slot.close()))
     },
+  }
+
+  function nextJob(): QueuedJob<Job, Outcome> | undefined {
+    const isUrgentsTurn = urgent.jobs.length > 0 && (urgentRun < urgentRunMax || others.jobs.length === 0)
+    const queue = isUrgentsTurn ? urgent : others
+    const next = queue.jobs.shift()
+    if (next === undefined) return undefined
+    urgentRun = isUrgentsTurn ? urgentRun + 1 : 0
+    queue.bytes -= next.bytes
+    return next
   }
 
   function startSlot() {
@@ -139,10 +165,9 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions)
 
     function takeJob(): void {
       if (current !== null || closing || pause !== undefined) return
-      const next = queue.shift()
+      const next = nextJob()
       if (next === undefined) return
       clearTimeout(watch)
-      queuedBytes -= next.bytes
       current = next
       const worker = thread ?? start()
       worker.postMessage(next.job, next.buffers)

@@ -1,6 +1,9 @@
 // The chunk store's contract in memory, for unit tests. A commit works on copies, which take the place of the state only
 // when nothing was refused.
 
+import type { Group } from '#core/groups/group.ts'
+import type { Person } from '#core/persons/person.ts'
+import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
 import { keyOf, type MemoryState } from './memory-state.ts'
 
@@ -12,8 +15,9 @@ export function memoryChunkStore(state: MemoryState): ChunkStore {
       return { offset }
     },
 
-    async loadChunk(subjects) {
-      return load(state, subjects)
+    async loadChunk(subjects, textBytesMax) {
+      const loaded = load(state, subjects)
+      return loaded.textBytes > textBytesMax ? 'too_large' : loaded
     },
 
     async commitChunk(changes, { lane, ownerId, offset, committedAtMs }) {
@@ -45,24 +49,34 @@ function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
       .map(mapping => keyOf(mapping.projectId, mapping.personUuid)),
   )
   const groupTypes = state.groupTypes.filter(type => subjects.projectIds.includes(type.projectId))
+  const personMappings = [...state.mappings.values()].filter(mapping =>
+    mergingPersons.has(keyOf(mapping.projectId, mapping.personUuid)),
+  )
+  const groups = found(
+    subjects.groups.flatMap(({ projectId, typeName, key }) =>
+      groupTypes
+        .filter(type => type.projectId === projectId && type.name === typeName)
+        .map(type => keyOf(projectId, type.index, key)),
+    ),
+    key => state.groups.get(key),
+  )
   return {
     projects: found(subjects.projectIds.map(String), id => state.projects.get(Number(id))),
     mappings,
     persons,
-    personMappings: [...state.mappings.values()].filter(mapping =>
-      mergingPersons.has(keyOf(mapping.projectId, mapping.personUuid)),
-    ),
+    personMappings,
+    textBytes: textBytesOf([...persons, ...groups]) + 256 * personMappings.length,
     personlessDistinctIds: subjects.distinctIds.filter(id => state.personless.has(keyOf(id.projectId, id.distinctId))),
     groupTypes,
-    groups: found(
-      subjects.groups.flatMap(({ projectId, typeName, key }) =>
-        groupTypes
-          .filter(type => type.projectId === projectId && type.name === typeName)
-          .map(type => keyOf(projectId, type.index, key)),
-      ),
-      key => state.groups.get(key),
-    ),
+    groups,
   }
+}
+
+function textBytesOf(rows: readonly (Person | Group)[]): number {
+  let byteCount = 0
+  for (const { properties, marks } of rows)
+    byteCount += Buffer.byteLength(JSON.stringify(properties)) + Buffer.byteLength(encodeMarks(marks))
+  return byteCount
 }
 
 function found<T>(keys: readonly string[], get: (key: string) => T | undefined): T[] {
@@ -83,7 +97,15 @@ function copyOf(state: MemoryState): MemoryState {
 
 /** @returns false when a row is not at the version it was loaded at; then `state` is to be thrown away. */
 function apply(state: MemoryState, changes: ChunkChanges): boolean {
+  const isMapped = changes.personlessDistinctIds.some(id => state.mappings.has(keyOf(id.projectId, id.distinctId)))
+  for (const { projectId, distinctId } of changes.personlessDistinctIds)
+    state.personless.add(keyOf(projectId, distinctId))
+  const wasPersonless = changes.neverPersonlessDistinctIds.some(id =>
+    state.personless.has(keyOf(id.projectId, id.distinctId)),
+  )
   const done =
+    !isMapped &&
+    !wasPersonless &&
     changes.persons.every(({ row, loadedVersion }) =>
       put(state.persons, keyOf(row.projectId, row.uuid), row, loadedVersion),
     ) &&
@@ -97,8 +119,6 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
       put(state.groups, keyOf(row.projectId, row.typeIndex, row.key), row, loadedVersion),
     ) &&
     changes.groupTypes.every(type => addGroupType(state, type))
-  for (const { projectId, distinctId } of changes.personlessDistinctIds)
-    state.personless.add(keyOf(projectId, distinctId))
   state.warnings = [...state.warnings, ...changes.warnings]
   state.outcomes = [...state.outcomes, ...changes.outcomes]
   return done

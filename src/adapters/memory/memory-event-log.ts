@@ -37,8 +37,10 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
   const segmentsOf = (lane: LogLane) => storage.lanes.get(lane)!.segments
   const bytesOf = (records: readonly StoredRecord[]) => records.reduce((sum, record) => sum + record.bytes.length, 0)
   const laneBytes = (lane: LogLane) => segmentsOf(lane).reduce((sum, segment) => sum + bytesOf(segment.records), 0)
-  const endOffset = (lane: LogLane) => {
-    const newest = segmentsOf(lane).at(-1)!
+  const endOffset = (lane: LogLane, position = 0) => {
+    const segments = segmentsOf(lane)
+    const newest = segments.at(-1)!
+    if (segments.length === 1 && newest.firstOffset + newest.records.length === 0) return position
     return newest.firstOffset + newest.records.length
   }
 
@@ -60,7 +62,8 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
 
   async function read(lane: LogLane, fromOffset: number, limits: Parameters<EventLogReader['read']>[2]) {
     const segments = segmentsOf(lane)
-    if (fromOffset > endOffset(lane)) throw new PortError('event-log', 'conflict', new Error('behind the end'))
+    if (fromOffset > endOffset(lane, fromOffset))
+      throw new PortError('event-log', 'conflict', new Error('behind the end'))
     const firstOffset = Math.max(fromOffset, segments[0]!.firstOffset)
     const kept = segments.flatMap(segment => segment.records).slice(firstOffset - segments[0]!.firstOffset)
     let bytes = 0
@@ -78,7 +81,7 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
     status: async (lane, offset) => {
       const segment = segmentsOf(lane).findLast(({ firstOffset }) => firstOffset <= offset)
       const appendedAtMs = segment?.records[offset - segment.firstOffset]?.appendedAtMs ?? null
-      return { endOffset: endOffset(lane), appendedAtMs, bytes: laneBytes(lane) }
+      return { endOffset: endOffset(lane, offset), appendedAtMs, bytes: laneBytes(lane) }
     },
     deleteBehind: async (lane, offset, olderThanMs) => {
       const segments = segmentsOf(lane)

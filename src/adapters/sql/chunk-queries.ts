@@ -16,16 +16,23 @@ export const claimPositionText = `
 export const advancePositionText = `
   UPDATE log_position SET "offset" = ?, committed_at = ? WHERE lane = ? AND owner = ?`
 
-/** Parameters: project_id, then distinct ids. */
+/** Parameters: longest properties, longest marks (longer ones are left out), project_id, then distinct ids. */
 export const loadMappedPersonsText = (count: number): string => `
-  SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid, p.properties, p.property_marks,
+  SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid,
+    octet_length(p.properties) + octet_length(p.property_marks) AS text_bytes,
+    CASE WHEN octet_length(p.properties) <= ? THEN p.properties END AS properties,
+    CASE WHEN octet_length(p.property_marks) <= ? THEN p.property_marks END AS property_marks,
     p.created_at, p.is_identified, p.version, p.last_seen_at
   FROM person_distinct_id AS d JOIN person AS p ON p.id = d.person_id
   WHERE d.project_id = ? AND d.distinct_id IN ${placeholders(count)}`
 
 /** Parameters: person ids. */
+export const loadPersonTextsText = (count: number): string => `
+  SELECT id, properties, property_marks FROM person WHERE id IN ${placeholders(count)}`
+
+/** Parameters: person ids, rows at most. */
 export const loadPersonMappingsText = (count: number): string => `
-  SELECT person_id, distinct_id, version FROM person_distinct_id WHERE person_id IN ${placeholders(count)}`
+  SELECT person_id, distinct_id, version FROM person_distinct_id WHERE person_id IN ${placeholders(count)} LIMIT ?`
 
 /** Parameters: project_id, then distinct ids. */
 export const loadPersonlessText = (count: number): string => `
@@ -39,9 +46,14 @@ export const loadProjectsText = (count: number): string => `
 export const loadGroupTypesText = (count: number): string => `
   SELECT * FROM group_type_mapping WHERE project_id IN ${placeholders(count)} ORDER BY project_id, group_type_index`
 
-/** Parameters: project_id, group_type_index, then keys. */
+/** Parameters: longest properties, longest marks (longer ones are left out), project_id, group_type_index, then keys. */
 export const loadGroupsText = (count: number): string => `
-  SELECT * FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key IN ${placeholders(count)}`
+  SELECT project_id, group_type_index, group_key,
+    octet_length(group_properties) + octet_length(property_marks) AS text_bytes,
+    CASE WHEN octet_length(group_properties) <= ? THEN group_properties END AS group_properties,
+    CASE WHEN octet_length(property_marks) <= ? THEN property_marks END AS property_marks,
+    created_at, version
+  FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key IN ${placeholders(count)}`
 
 export const findPersonIdText = `SELECT id FROM person WHERE project_id = ? AND uuid = ?`
 
@@ -77,6 +89,12 @@ export const moveOverridesText = `
   ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
 
 export const deleteOverridesText = `DELETE FROM flag_hash_key_override WHERE person_id = ?`
+
+/** project_id, distinct_id */
+export const hasMappingText = `SELECT 1 FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?`
+
+/** project_id, distinct_id */
+export const hasPersonlessText = `SELECT 1 FROM personless_distinct_id WHERE project_id = ? AND distinct_id = ?`
 
 export const insertPersonlessText = `
   INSERT INTO personless_distinct_id (project_id, distinct_id) VALUES (?, ?)

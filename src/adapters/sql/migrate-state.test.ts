@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
-import { migrateState, migrations, SchemaTooNewError } from './migrate-state.ts'
+import { migrateState, migrations } from './migrate-state.ts'
 import { type Migration, postgresWords, sqliteWords } from './migration.ts'
 import type { StateSchema } from './schema.ts'
+import { SchemaTooNewError } from './schema-too-new-error.ts'
 
 const one: Migration = { version: 1, name: 'one', statements: () => ['CREATE TABLE a (x INTEGER)'] }
 const two: Migration = { version: 2, name: 'two', statements: () => ['ALTER TABLE a ADD COLUMN y INTEGER'] }
@@ -54,6 +55,6 @@ test('numbers its migrations without gaps, and says each one in the words of eit
     assert.equal(migration.version, index + 1)
     const postgres = migration.statements(postgresWords).join('\n')
     assert.doesNotMatch(postgres, /AUTOINCREMENT|WITHOUT ROWID/)
-    assert.equal(migration.statements(sqliteWords).length, migration.statements(postgresWords).length)
+    assert.doesNotMatch(migration.statements(sqliteWords).join('\n'), /IDENTITY|COLLATE|NOTIFY/i)
   }
 })

@@ -4,18 +4,12 @@
 import { type Kysely, sql } from 'kysely'
 import type { DdlWords, Migration } from './migration.ts'
 import { ground } from './migrations/0001-ground.ts'
+import { followedLog } from './migrations/0002-followed-log.ts'
 import type { StateSchema } from './schema.ts'
+import { SchemaTooNewError } from './schema-too-new-error.ts'
 
 /** Append only: what has been released is never edited. */
-export const migrations: readonly Migration[] = [ground]
-
-/** The state belongs to a newer version of Pennon; the message is for people, one line. */
-export class SchemaTooNewError extends Error {
-  constructor(message: string) {
-    super(message)
-    this.name = 'SchemaTooNewError'
-  }
-}
+export const migrations: readonly Migration[] = [ground, followedLog]
 
 /**
  * Brings the state up to the newest known schema. Running it again changes nothing; two processes at once are safe,
@@ -48,14 +42,19 @@ async function applyNext(
       .select(eb => eb.fn.max('version').as('version'))
       .executeTakeFirst()
     const current = Number(row?.version ?? 0)
-    if (current > known.length)
-      throw new SchemaTooNewError(
-        `The state was written by a newer Pennon (schema ${current}; this one knows up to ${known.length}). Start that version, or restore a backup from before the upgrade.`,
-      )
-    const next = known[current]
-    if (next === undefined) return false
+    if (isNewestSchema(current, known)) return false
+    const next = known[current]!
     for (const statement of next.statements(options.words)) await sql.raw(statement).execute(trx)
     await trx.insertInto('schema_version').values({ version: next.version, name: next.name }).execute()
     return true
   })
+}
+
+/** False: migrations are missing. @throws SchemaTooNewError when there are more than this version has. */
+export function isNewestSchema(version: number, known: readonly Migration[] = migrations): boolean {
+  if (version > known.length)
+    throw new SchemaTooNewError(
+      `The state was written by a newer Pennon (schema ${version}; this one knows up to ${known.length}). Start that version, or restore a backup from before the upgrade.`,
+    )
+  return version === known.length
 }

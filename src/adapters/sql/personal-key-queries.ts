@@ -1,7 +1,9 @@
-// Personal API keys, by the hash of their secret. They concern nobody's evaluation, so the revision stays.
+// Personal API keys, by the hash of their secret. Deleting one bumps the revision, which tells every process to forget it;
+// a new one is remembered by nobody, so the revision stays.
 
 import type { Kysely, Selectable } from 'kysely'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
+import { bumpRevision } from './revision-queries.ts'
 import { jsonOf, jsonText } from './rows.ts'
 import type { PersonalKeyTable, StateSchema } from './schema.ts'
 
@@ -38,8 +40,28 @@ export function personalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
     },
 
     async deletePersonalKey(id) {
-      const { numDeletedRows } = await db.deleteFrom('personal_api_key').where('id', '=', id).executeTakeFirstOrThrow()
-      return numDeletedRows > 0n
+      return db.transaction().execute(async trx => {
+        const { numDeletedRows } = await trx
+          .deleteFrom('personal_api_key')
+          .where('id', '=', id)
+          .executeTakeFirstOrThrow()
+        if (numDeletedRows === 0n) return false
+        await bumpRevision(trx, null)
+        return true
+      })
+    },
+
+    async savePersonalKeyUses(uses) {
+      if (uses.length === 0) return
+      await db.transaction().execute(async trx => {
+        for (const { id, usedAtMs } of uses)
+          await trx
+            .updateTable('personal_api_key')
+            .set({ last_used_at: usedAtMs })
+            .where('id', '=', id)
+            .where(is => is.or([is('last_used_at', 'is', null), is('last_used_at', '<', usedAtMs)]))
+            .execute()
+      })
     },
   }
 }

@@ -1,22 +1,23 @@
-// The instance's revision: one counter, bumped inside every transaction whose write concerns evaluation, and noted on
-// the project it concerns. Also the ids that are never given twice.
+// The instance's revision: one counter, bumped inside every transaction whose write concerns evaluation or ends a
+// personal key, and noted on the project it concerns, if any. Also the ids that are never given twice.
 
 import { type Kysely, sql } from 'kysely'
 import type { StateSchema } from './schema.ts'
 
-/** Bumps the counter and notes it on the project. Call it in the transaction of the write itself. */
-export async function bumpRevision(trx: Kysely<StateSchema>, projectId: number): Promise<number> {
+/** Bumps the counter and notes it on the project, unless null. Call it in the transaction of the write itself. */
+export async function bumpRevision(trx: Kysely<StateSchema>, projectId: number | null): Promise<number> {
   const { value } = await trx
     .updateTable('revision')
     .set({ value: sql<number>`value + 1` })
     .where('id', '=', 1)
     .returning('value')
     .executeTakeFirstOrThrow()
-  await trx
-    .updateTable('project')
-    .set({ revision: Number(value) })
-    .where('id', '=', projectId)
-    .execute()
+  if (projectId !== null)
+    await trx
+      .updateTable('project')
+      .set({ revision: Number(value) })
+      .where('id', '=', projectId)
+      .execute()
   return Number(value)
 }
 

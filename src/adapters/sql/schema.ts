@@ -18,6 +18,7 @@ export interface StateSchema {
   group_type_mapping: { project_id: number; group_type: string; group_type_index: number }
   group: GroupTable
   log_position: { lane: string; owner: string; offset: number; committed_at: number | null }
+  followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }

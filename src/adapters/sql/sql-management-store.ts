@@ -10,67 +10,65 @@ import { groupQueries } from './group-queries.ts'
 import { personQueries } from './person-queries.ts'
 import { personalKeyQueries } from './personal-key-queries.ts'
 import { projectQueries } from './project-queries.ts'
+import { rethrowing } from './rethrowing.ts'
 import type { StateSchema } from './schema.ts'
+import { withStorableTexts } from './storable-text.ts'
 import { usageQueries } from './usage-queries.ts'
 import { warningQueries } from './warning-queries.ts'
 
 /** `toPortError` makes a PortError of a failure of the engine's, and gives back anything else as it is. */
 export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause: unknown) => unknown): ManagementStore {
-  return rethrowing(
-    {
-      ...projectQueries(db),
-      ...personalKeyQueries(db),
-      ...flagQueries(db),
-      ...personQueries(db),
-      ...groupQueries(db),
-      ...usageQueries(db),
-      ...warningQueries(db),
+  const methods = withStorableTexts<ManagementStore>({
+    ...projectQueries(db),
+    ...personalKeyQueries(db),
+    ...flagQueries(db),
+    ...personQueries(db),
+    ...groupQueries(db),
+    ...usageQueries(db),
+    ...warningQueries(db),
 
-      async findLogPosition(lane) {
-        const row = await db
-          .selectFrom('log_position')
-          .select(['offset', 'committed_at'])
-          .where('lane', '=', lane)
-          .executeTakeFirst()
-        if (row === undefined) return { offset: 0, committedAtMs: null }
-        return {
-          offset: Number(row.offset),
-          committedAtMs: row.committed_at === null ? null : Number(row.committed_at),
-        }
-      },
-
-      async listOutcomes(projectId) {
-        const rows = await db.selectFrom('chunk_outcome').selectAll().where('project_id', '=', projectId).execute()
-        return rows.map(row => ({
-          projectId,
-          lane: row.lane as LogLane,
-          outcome: row.outcome as ChunkOutcome['outcome'],
-          reason: row.reason,
-          count: Number(row.event_count),
-        }))
-      },
-
-      close: () => db.destroy(),
+    async findLogPosition(lane) {
+      const row = await db
+        .selectFrom('log_position')
+        .select(['offset', 'committed_at'])
+        .where('lane', '=', lane)
+        .executeTakeFirst()
+      if (row === undefined) return { offset: 0, committedAtMs: null }
+      return {
+        offset: Number(row.offset),
+        committedAtMs: row.committed_at === null ? null : Number(row.committed_at),
+      }
     },
-    toPortError,
-  )
-}
 
-type AsyncMethods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
+    async findFollowedLog() {
+      const row = await db.selectFrom('followed_log').selectAll().executeTakeFirst()
+      if (row === undefined) return null
+      return { id: row.log_id, place: row.place, formerId: row.former_log_id, begunAt: row.begun_at }
+    },
 
-/** The same methods, whose failures pass through `toError`. */
-export function rethrowing<T extends AsyncMethods<T>>(methods: T, toError: (cause: unknown) => unknown): T {
-  const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
-  return Object.fromEntries(
-    entries.map(([name, method]) => [
-      name,
-      async (...args: never[]) => {
-        try {
-          return await method(...args)
-        } catch (cause) {
-          throw toError(cause)
-        }
-      },
-    ]),
-  ) as T
+    followLog: ({ id, place, formerId, begunAt }) =>
+      db.transaction().execute(async trx => {
+        await trx.updateTable('log_position').set({ owner: '' }).execute()
+        const columns = { log_id: id, place, former_log_id: formerId, begun_at: begunAt }
+        await trx
+          .insertInto('followed_log')
+          .values({ id: 1, ...columns })
+          .onConflict(conflict => conflict.column('id').doUpdateSet(columns))
+          .execute()
+      }),
+
+    async listOutcomes(projectId) {
+      const rows = await db.selectFrom('chunk_outcome').selectAll().where('project_id', '=', projectId).execute()
+      return rows.map(row => ({
+        projectId,
+        lane: row.lane as LogLane,
+        outcome: row.outcome as ChunkOutcome['outcome'],
+        reason: row.reason,
+        count: Number(row.event_count),
+      }))
+    },
+
+    close: () => db.destroy(),
+  })
+  return rethrowing(methods, toPortError)
 }

@@ -6,7 +6,7 @@ import type Database from 'better-sqlite3'
 import { sealRecords } from '#core/log/record-codec.ts'
 import {
   createSegment,
-  ensureLaneFolder,
+  ensureFolder,
   listSegments,
   openSegment,
   removeAbandonedDrafts,
@@ -15,6 +15,8 @@ import {
 
 export interface LaneAppenderOptions {
   readonly laneFolder: string
+  /** Where a lane without segments begins; not looked at otherwise. */
+  readonly firstOffset: number
   /** A segment that has reached this takes no further commit. */
   readonly segmentBytesMax: number
   /** How long to wait for other processes' commits. */
@@ -44,7 +46,7 @@ export class LaneAppender {
   /** Opens the newest segment, or makes the first. */
   constructor(options: LaneAppenderOptions) {
     this.#options = options
-    ensureLaneFolder(options.laneFolder)
+    ensureFolder(options.laneFolder)
     removeAbandonedDrafts(options.laneFolder, Date.now())
     this.#segment = this.#openNewest()
   }
@@ -94,8 +96,8 @@ export class LaneAppender {
   }
 
   #openNewest(): WritableSegment {
-    const { laneFolder, busyTimeoutMs } = this.#options
-    const name = listSegments(laneFolder).at(-1) ?? createSegment(laneFolder, 0)
+    const { laneFolder, firstOffset, busyTimeoutMs } = this.#options
+    const name = listSegments(laneFolder).at(-1) ?? createSegment(laneFolder, firstOffset)
     try {
       return new WritableSegment(name, busyTimeoutMs)
     } catch (cause) {

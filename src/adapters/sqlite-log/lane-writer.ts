@@ -13,6 +13,8 @@ import type { FromLogThread, ToLogThread } from './log-writer-thread.ts'
 export interface LaneWriterOptions {
   readonly lane: LogLane
   readonly startThread: () => Worker
+  /** The first append starts the thread; until then the lane counts as open. */
+  readonly isDormant?: boolean
   readonly nowMs: () => number
   /** Bytes that may wait, in flight included; a larger unit alone passes when nothing else waits. */
   readonly queueBytesMax: number
@@ -47,7 +49,7 @@ const restartMs = { first: 100, max: 5_000 }
 export class LaneWriter {
   readonly #options: LaneWriterOptions
   #thread: Worker | null = null
-  #state: 'starting' | 'open' | 'silent' | 'restarting' | 'closed' = 'starting'
+  #state: 'dormant' | 'starting' | 'open' | 'silent' | 'restarting' | 'closed' = 'starting'
   #full = false
   #queue: Append[] = []
   #inFlight: Append[] | null = null
@@ -62,7 +64,12 @@ export class LaneWriter {
 
   constructor(options: LaneWriterOptions) {
     this.#options = options
-    this.#start()
+    if (options.isDormant) {
+      this.#state = 'dormant'
+      this.#ready.resolve()
+    } else {
+      this.#start()
+    }
   }
 
   /** Settles once: when the thread has opened the lane, or could not. */
@@ -76,13 +83,14 @@ export class LaneWriter {
 
   /** What an append would most likely meet now. */
   get condition(): 'ok' | 'full' | 'unavailable' {
-    if (this.#state !== 'open') return 'unavailable'
+    if (this.#state !== 'open' && this.#state !== 'dormant') return 'unavailable'
     return this.#full ? 'full' : 'ok'
   }
 
   append(records: EncodedRecords): Promise<void> {
     const bytes = records.bytes.byteLength
     if (records.recordCount === 0) return Promise.resolve()
+    if (this.#state === 'dormant') this.#wake()
     if (this.#state !== 'open') return Promise.reject(portError('unavailable', `the log writer is ${this.#state}`))
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax) {
       return Promise.reject(portError('unavailable', `${this.#waitingBytes} bytes are waiting for the log already`))
@@ -116,6 +124,12 @@ export class LaneWriter {
     if (wasOpen) thread.postMessage({ kind: 'close' } satisfies ToLogThread)
     else void thread.terminate()
     await ended
+  }
+
+  /** What comes before the thread serves waits for it as for a commit, and fails with it when it cannot open the lane. */
+  #wake(): void {
+    this.#state = 'open'
+    this.#start()
   }
 
   #start(): void {

@@ -11,6 +11,7 @@ import { CommitUnknownError, LaneAppender } from './lane-appender.ts'
 export interface LogThreadOptions {
   readonly folder: string
   readonly lane: LogLane
+  readonly firstOffset: number
   readonly segmentBytesMax: number
   readonly logBytesMax: number
   readonly minFreeBytes: number
@@ -75,9 +76,10 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     reportedFull = full
   }
 
-  function openAppender({ folder, lane, segmentBytesMax, busyTimeoutMs }: LogThreadOptions): LaneAppender | null {
+  function openAppender({ folder, lane, ...others }: LogThreadOptions): LaneAppender | null {
+    const { firstOffset, segmentBytesMax, busyTimeoutMs } = others
     try {
-      return new LaneAppender({ laneFolder: join(folder, lane), segmentBytesMax, busyTimeoutMs })
+      return new LaneAppender({ laneFolder: join(folder, lane), firstOffset, segmentBytesMax, busyTimeoutMs })
     } catch (error) {
       post({ kind: 'failed', code: errorCode(error), message: (error as Error).message })
       return null

@@ -51,11 +51,11 @@ export function folderBytes(folder: string): number {
   return bytes
 }
 
-/** The lane's folder, durably there. */
-export function ensureLaneFolder(laneFolder: string): void {
-  const created = mkdirSync(laneFolder, { recursive: true, mode: 0o700 })
+/** The folder of a lane or of the log, durably there. */
+export function ensureFolder(path: string): void {
+  const created = mkdirSync(path, { recursive: true, mode: 0o700 })
   if (created === undefined) return
-  for (let folder = laneFolder; folder.length >= created.length; folder = dirname(folder)) syncFolder(dirname(folder))
+  for (let folder = path; folder.length >= created.length; folder = dirname(folder)) syncFolder(dirname(folder))
 }
 
 /**
@@ -156,7 +156,7 @@ function filesIn(folder: string): string[] {
   }
 }
 
-function syncFile(path: string): void {
+export function syncFile(path: string): void {
   const descriptor = openSync(path, 'r+')
   try {
     fsyncSync(descriptor)
@@ -165,7 +165,7 @@ function syncFile(path: string): void {
   }
 }
 
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   const descriptor = openSync(path, 'r')
   try {
     fsyncSync(descriptor)

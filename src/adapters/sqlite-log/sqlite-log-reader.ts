@@ -32,10 +32,11 @@ const openSegmentsMax = 6
 /** No busy_timeout here, which would block the event loop: ask again a little later instead. */
 const busyRetry = { count: 100, delayMs: 20 }
 
-export function openSqliteLogReader(options: { folder: string }): EventLogReader {
+/** @param options.list for tests: what stands in a lane's folder. */
+export function openSqliteLogReader(options: { folder: string; list?: typeof listSegments }): EventLogReader {
   const lanes = new Map<LogLane, LaneReader>()
   const laneReader = (lane: LogLane): LaneReader => {
-    const known = lanes.get(lane) ?? new LaneReader(lane, join(options.folder, lane))
+    const known = lanes.get(lane) ?? new LaneReader(lane, join(options.folder, lane), options.list ?? listSegments)
     lanes.set(lane, known)
     return known
   }
@@ -53,26 +54,34 @@ export function openSqliteLogReader(options: { folder: string }): EventLogReader
 class LaneReader {
   readonly #lane: LogLane
   readonly #folder: string
+  readonly #list: typeof listSegments
   #segments: SegmentName[] = []
   readonly #open = new Map<string, ReadableSegment>()
 
-  constructor(lane: LogLane, folder: string) {
+  constructor(lane: LogLane, folder: string, list: typeof listSegments) {
     this.#lane = lane
     this.#folder = folder
+    this.#list = list
   }
 
   read(fromOffset: number, limits: Limits): LogChunk {
     try {
       const known = this.#readKnown(fromOffset, limits)
-      if (known.records.length > 0) return known
+      if (known.records.length > 0 && known.firstOffset === fromOffset) return known
     } catch (error) {
       if (!(error instanceof PortError && error.retryable)) throw error
     }
     // At the end of what was listed last, or one of those was deleted: look again.
-    this.#segments = listSegments(this.#folder)
-    const chunk = this.#readKnown(fromOffset, limits)
+    this.#segments = this.#list(this.#folder)
+    let chunk = this.#readKnown(fromOffset, limits)
+    if (chunk.firstOffset > fromOffset) {
+      // A listing of a large folder may miss a file that was made meanwhile and yet hold one that was made after it. The
+      // next listing has it: a gap that is still there is one.
+      this.#segments = this.#list(this.#folder)
+      chunk = this.#readKnown(fromOffset, limits)
+    }
     if (chunk.records.length > 0) return chunk
-    const endOffset = this.#endOffset()
+    const endOffset = this.#endOffset(fromOffset)
     if (fromOffset > endOffset) {
       const message = `position ${fromOffset} lies behind the end of the log in ${this.#folder}, which is at ${endOffset}`
       throw new PortError('event-log', 'conflict', new Error(message))
@@ -81,14 +90,14 @@ class LaneReader {
   }
 
   status(offset: number): { endOffset: number; appendedAtMs: number | null; bytes: number } {
-    this.#segments = listSegments(this.#folder)
+    this.#segments = this.#list(this.#folder)
     const segment = this.#segments.findLast(({ firstOffset }) => firstOffset <= offset)
     const appendedAtMs = segment === undefined ? null : this.#using(segment, opened => opened.appendedAtMs(offset))
-    return { endOffset: this.#endOffset(), appendedAtMs, bytes: folderBytes(this.#folder) }
+    return { endOffset: this.#endOffset(offset), appendedAtMs, bytes: folderBytes(this.#folder) }
   }
 
   deleteBehind(offset: number, olderThanMs: number): { deletedSegmentCount: number } {
-    this.#segments = listSegments(this.#folder)
+    this.#segments = this.#list(this.#folder)
     let deletedSegmentCount = 0
     while (this.#segments.length > 1 && this.#segments[1]!.firstOffset <= offset) {
       const oldest = this.#segments[0]!
@@ -146,9 +155,10 @@ class LaneReader {
     return { lane: this.#lane, firstOffset, records, nextOffset }
   }
 
-  #endOffset(): number {
+  /** A lane without segments begins where the state stands in it. */
+  #endOffset(position: number): number {
     const newest = this.#segments.at(-1)
-    return newest === undefined ? 0 : this.#using(newest, opened => opened.endOffset())
+    return newest === undefined ? position : this.#using(newest, opened => opened.endOffset())
   }
 
   /** A segment that cannot be read is as old as its file, so that retention frees it as well. */

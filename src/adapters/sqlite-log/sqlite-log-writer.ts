@@ -1,6 +1,8 @@
-// The embedded log's writing end: one log-writer thread per lane behind the `EventLogWriter` port.
+// The embedded log's writing end: one log-writer thread per lane behind the `EventLogWriter` port. A lane that was never
+// written to gets its thread, which is 10 MiB, with its first append: most instances never import.
 
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import type { EncodedRecords, EventLogWriter } from '#ports/event-log.ts'
@@ -8,6 +10,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { LaneWriter, type Synced } from './lane-writer.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
+import { listSegments } from './segment-file.ts'
 
 export type { Synced }
 
@@ -20,6 +23,11 @@ export interface SqliteLogWriterOptions {
   /** What `PENNON_MIN_FREE_BYTES` says. */
   readonly minFreeBytes?: number
   readonly lanes?: readonly LogLane[]
+  /**
+   * Where the state stands in each lane: a lane that holds nothing yet begins there, since what came before lay in another
+   * folder. Absent: 0.
+   */
+  readonly firstOffsets?: Readonly<Partial<Record<LogLane, number>>>
   readonly segmentBytesMax?: number
   /** Per lane: what may wait for the disk before appends are refused. */
   readonly queueBytesMax?: number
@@ -41,7 +49,7 @@ export interface SqliteLogWriter extends EventLogWriter {
 const MiB = 1024 * 1024
 
 /**
- * Starts the threads and opens every lane.
+ * Starts the threads of the main lane and of every lane that holds something, and opens these.
  * @throws PortError `unavailable` when a lane cannot be opened; the message names the file or folder.
  */
 export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Promise<SqliteLogWriter> {
@@ -77,6 +85,7 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
   const workerData: LogThreadOptions = {
     folder,
     lane,
+    firstOffset: options.firstOffsets?.[lane] ?? 0,
     segmentBytesMax: options.segmentBytesMax ?? 256 * MiB,
     logBytesMax: options.logBytesMax,
     minFreeBytes: options.minFreeBytes ?? 0,
@@ -86,6 +95,8 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
     lane,
     startThread: () =>
       new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${lane}` }),
+    // What is there may need the thread: a segment to be made whole, a file that cannot be opened and is to be told of.
+    isDormant: lane !== 'main' && listSegments(join(folder, lane)).length === 0,
     nowMs: options.nowMs,
     queueBytesMax: options.queueBytesMax ?? 64 * MiB,
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Worker } from 'node:worker_threads'
@@ -160,6 +160,35 @@ describe('sqlite-log writer', () => {
     await assert.rejects(openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9 }), { code: 'unavailable' })
   })
 
+  it('opens a lane that holds nothing with its first append, and one that holds something at the start', async t => {
+    const folder = tempDir(t)
+    const lanes: SqliteLogWriterOptions['lanes'] = ['main', 'historical']
+    const { writer } = await openedWriter(t, { lanes }, folder)
+    assert.equal(existsSync(join(folder, 'historical')), false)
+    assert.equal(writer.condition(), 'ok')
+    const appends = [0, 1, 2].map(n => writer.append('historical', encodedEvents([aCapturedEvent(n)])))
+    assert.equal(writer.waitingRecords('historical'), 3)
+    await Promise.all(appends)
+    const reader = openedReader(t, folder)
+    assert.deepEqual(distinctIds(await readAll(reader, 'historical', 100)), ['person-0', 'person-1', 'person-2'])
+    await writer.close()
+
+    writeFileSync(listSegments(join(folder, 'historical'))[0]!.path, 'not a database'.repeat(1_000))
+    await assert.rejects(openedWriter(t, { lanes }, folder), { code: 'unavailable' })
+  })
+
+  it('refuses the appends to a lane that cannot be opened, and takes them once it can', async t => {
+    const folder = tempDir(t)
+    const { writer } = await openedWriter(t, { lanes: ['main', 'historical'] }, folder)
+    writeFileSync(join(folder, 'historical'), 'no folder')
+    await assert.rejects(writer.append('historical', encodedEvents([aCapturedEvent(0)])), { code: 'unavailable' })
+    await eventually(() => writer.condition() === 'unavailable')
+    rmSync(join(folder, 'historical'))
+    await eventually(() => writer.condition() === 'ok')
+    await writer.append('historical', encodedEvents([aCapturedEvent(1)]))
+    assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'historical', 100)), ['person-1'])
+  })
+
   it('names the newest segment when it cannot be opened', async t => {
     const folder = tempDir(t)
     const { path } = (await filledLane(t, folder)).at(-1)!
@@ -289,6 +318,29 @@ describe('sqlite-log reader', () => {
     await assert.rejects(reader.read('main', 0, { recordCountMax: 9, bytesMax: 1e6 }), { code: 'corrupt' })
   })
 
+  it('skips nothing when a listing missed a segment that was made meanwhile', async t => {
+    const folder = tempDir(t)
+    const [first, second, third] = await filledLane(t, folder)
+    let listingCount = 0
+    const reader = openSqliteLogReader({
+      folder,
+      // The first listing after the end of what was known holds the third segment, and not the second.
+      list: laneFolder => {
+        const names = listSegments(laneFolder)
+        listingCount++
+        if (listingCount === 1) return names.slice(0, 1)
+        return listingCount === 2 ? names.filter(({ firstOffset }) => firstOffset !== second!.firstOffset) : names
+      },
+    })
+    t.after(() => reader.close())
+    const all = { recordCountMax: 1_000, bytesMax: 1e9 }
+    const { nextOffset } = await reader.read('main', first!.firstOffset, all)
+    assert.equal(nextOffset, second!.firstOffset)
+    const chunk = await reader.read('main', nextOffset, all)
+    assert.equal(chunk.firstOffset, second!.firstOffset)
+    assert.ok(chunk.nextOffset > third!.firstOffset)
+  })
+
   it('goes on when another reader deleted the segments that it knew', async t => {
     const folder = tempDir(t)
     const segments = await filledLane(t, folder)
@@ -320,6 +372,7 @@ function openedReader(t: TestContext, folder: string) {
 function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>): Worker {
   const workerData: LogThreadOptions = {
     lane: 'main',
+    firstOffset: 0,
     segmentBytesMax: 1e9,
     logBytesMax: 1e9,
     minFreeBytes: 0,

@@ -27,6 +27,8 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const moveOverrides = prepare(text.moveOverridesText)
   const deleteOverrides = prepare(text.deleteOverridesText)
   const insertPersonless = prepare(text.insertPersonlessText)
+  const hasMapping = prepare(text.hasMappingText)
+  const hasPersonless = prepare(text.hasPersonlessText)
   const insertGroupType = prepare(text.insertGroupTypeText)
   const hasGroupType = prepare(text.hasGroupTypeText)
   const insertGroup = prepare(text.insertGroupText)
@@ -38,15 +40,25 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const countOutcome = prepare(text.countOutcomeText)
 
   return changes => {
+    writePersonless(changes)
     writePersons(changes)
     writeMappings(changes)
     mergePersons(changes)
-    for (const { projectId, distinctId } of changes.personlessDistinctIds) insertPersonless.run(projectId, distinctId)
     writeGroups(changes)
     writeGroupTypes(changes)
     writeWarnings(changes.warnings)
     for (const outcome of changes.outcomes)
       countOutcome.run(outcome.projectId, outcome.lane, outcome.outcome, outcome.reason, outcome.count)
+  }
+
+  /** Before the mappings, so that one it finds is another worker's. */
+  function writePersonless({ personlessDistinctIds, neverPersonlessDistinctIds }: ChunkChanges): void {
+    for (const { projectId, distinctId } of personlessDistinctIds) {
+      if (hasMapping.get(projectId, distinctId) !== undefined) throw new VersionConflict()
+      insertPersonless.run(projectId, distinctId)
+    }
+    for (const { projectId, distinctId } of neverPersonlessDistinctIds)
+      if (hasPersonless.get(projectId, distinctId) !== undefined) throw new VersionConflict()
   }
 
   function writePersons({ persons }: ChunkChanges): void {

@@ -1,132 +1,117 @@
 // Reads what a chunk's events may touch, within a transaction of the caller's so that it all fits together. Lists of ids
-// are bound in batches of a few fixed lengths: one prepared statement per length, however many ids a chunk has.
+// are bound in batches of a few fixed lengths: one prepared statement per length, however many ids a chunk has. Nothing is
+// read beyond what a load may hold.
 
 import type { Statement } from 'better-sqlite3'
 import * as text from '#adapters/sql/chunk-queries.ts'
-import { groupOf, groupTypeOf, personOf, projectOf } from '#adapters/sql/rows.ts'
-import type { GroupTable, ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
+import {
+  addLargePersons,
+  idsByProject,
+  type LoadedGroupRow,
+  loadedGroupsOf,
+  longestTextBytes,
+  type MappedPersonRow,
+  mappedPersonsOf,
+  type PersonMappingRow,
+  type PersonTextRow,
+  personMappingCountMax,
+  personMappingsOf,
+  TextRoom,
+  takeMappings,
+  wantedGroups,
+  wantedPersonIds,
+} from '#adapters/sql/chunk-rows.ts'
+import { groupTypeOf, projectOf } from '#adapters/sql/rows.ts'
+import type { ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import { mergedDistinctIdCountMax } from '#core/persons/person-merge.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
-export type ChunkLoader = (subjects: ChunkSubjects) => LoadedChunk
+export type ChunkLoader = (subjects: ChunkSubjects, textBytesMax: number) => LoadedChunk | 'too_large'
 
-interface MappedPersonRow {
-  readonly distinct_id: string
-  readonly mapping_version: number
-  readonly id: number
-  readonly project_id: number
-  readonly uuid: string
-  readonly properties: string
-  readonly property_marks: string
-  readonly created_at: number
-  readonly is_identified: number
-  readonly version: number
-  readonly last_seen_at: number
-}
+/** Rows of other ids that are asked for at once: persons have few, as a rule. */
+const usualMappingCount = 4
+const sparePersonMappings = 1_000
 
 export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
   const mappedPersons = listQuery<MappedPersonRow>(database, text.loadMappedPersonsText)
-  const personMappings = listQuery<{ person_id: number; distinct_id: string; version: number }>(
-    database,
-    text.loadPersonMappingsText,
-  )
+  const personTexts = listQuery<PersonTextRow>(database, text.loadPersonTextsText)
+  const personMappings = listQuery<PersonMappingRow>(database, text.loadPersonMappingsText)
   const personless = listQuery<{ distinct_id: string }>(database, text.loadPersonlessText)
   const projects = listQuery<ProjectTable>(database, text.loadProjectsText)
   const groupTypes = listQuery<StateSchema['group_type_mapping']>(database, text.loadGroupTypesText)
-  const groups = listQuery<GroupTable>(database, text.loadGroupsText)
+  const groups = listQuery<LoadedGroupRow>(database, text.loadGroupsText)
 
-  return subjects => {
+  return (subjects, textBytesMax) => {
+    const room = new TextRoom(textBytesMax)
     const projectIds = [...new Set(subjects.projectIds)]
     const types = groupTypes([], projectIds).map(groupTypeOf)
-    return {
-      projects: projects([], projectIds).map(projectOf),
-      ...loadPersons(subjects),
-      groupTypes: types,
-      groups: loadGroups(subjects, types),
-    }
-  }
-
-  function loadPersons(
-    subjects: ChunkSubjects,
-  ): Pick<LoadedChunk, 'mappings' | 'persons' | 'personPropertiesJson' | 'personMappings' | 'personlessDistinctIds'> {
-    const mappings: DistinctIdMapping[] = []
-    const persons = new Map<number, Person>()
-    const personPropertiesJson: string[] = []
+    const rows: MappedPersonRow[][] = []
     const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
+    const textBytes = room.textBytesOfEach(subjects.distinctIds.length)
     for (const [projectId, uniqueIds] of idsByProject(subjects.distinctIds)) {
       const distinctIds = [...uniqueIds]
-      for (const row of mappedPersons([projectId], distinctIds)) {
-        mappings.push({ projectId, distinctId: row.distinct_id, personUuid: row.uuid, version: row.mapping_version })
-        if (persons.has(row.id)) continue
-        persons.set(row.id, personOf(row))
-        personPropertiesJson.push(row.properties)
-      }
+      rows.push(mappedPersons([textBytes, textBytes, projectId], distinctIds))
       for (const row of personless([projectId], distinctIds))
         personlessDistinctIds.push({ projectId, distinctId: row.distinct_id })
     }
-    const allMappings = personMappings([], personIdsOf(persons, mappings, subjects.mergingDistinctIds)).map(
-      (row): DistinctIdMapping => {
-        const person = persons.get(row.person_id)!
-        return {
-          projectId: person.projectId,
-          distinctId: row.distinct_id,
-          personUuid: person.uuid,
-          version: row.version,
-        }
-      },
-    )
+    const mapped = mappedPersonsOf(rows.length === 1 ? rows[0]! : rows.flat(), room)
+    if (room.isExceeded) return 'too_large'
+    addLargePersons(mapped, personTexts([], [...mapped.large.keys()]))
+    const mappings = loadPersonMappings(wantedPersonIds(mapped, subjects.mergingDistinctIds), room)
+    if (room.isExceeded) return 'too_large'
+    const loadedGroups = loadGroups(subjects.groups, types, room)
+    if (room.isExceeded) return 'too_large'
     return {
-      mappings,
-      persons: [...persons.values()],
-      personPropertiesJson,
-      personMappings: allMappings,
+      projects: projects([], projectIds).map(projectOf),
+      mappings: mapped.mappings,
+      persons: [...mapped.persons.values()],
+      personPropertiesJson: mapped.personPropertiesJson,
+      personMappings: personMappingsOf(mappings, mapped),
+      textBytes: room.takenBytes,
       personlessDistinctIds,
+      groupTypes: types,
+      groups: loadedGroups,
     }
   }
 
-  /** Groups of types that the project does not have yet cannot exist. */
-  function loadGroups(subjects: ChunkSubjects, types: readonly GroupType[]): Group[] {
-    const indexOf = new Map(types.map(type => [JSON.stringify([type.projectId, type.name]), type.index]))
-    const keys = new Map<string, { projectId: number; index: number; keys: Set<string> }>()
-    for (const { projectId, typeName, key } of subjects.groups) {
-      const name = JSON.stringify([projectId, typeName])
-      const index = indexOf.get(name)
-      if (index === undefined) continue
-      let wanted = keys.get(name)
-      if (wanted === undefined) {
-        wanted = { projectId, index, keys: new Set() }
-        keys.set(name, wanted)
+  function loadPersonMappings(personIds: readonly number[], room: TextRoom): PersonMappingRow[] {
+    if (personIds.length === 0) return []
+    const usualMax = Math.min(
+      personIds.length * usualMappingCount + sparePersonMappings,
+      personMappingCountMax(room) + 1,
+    )
+    let rows = personMappings([], personIds, usualMax)
+    if (rows.length >= usualMax) {
+      rows = []
+      for (const personId of personIds) {
+        const countMax = Math.min(mergedDistinctIdCountMax, personMappingCountMax(room) - rows.length) + 1
+        for (const row of personMappings([], [personId], countMax)) rows.push(row)
+        if (rows.length > personMappingCountMax(room)) break
       }
-      wanted.keys.add(key)
     }
-    return [...keys.values()].flatMap(wanted => groups([wanted.projectId, wanted.index], [...wanted.keys]).map(groupOf))
+    takeMappings(room, rows.length)
+    return rows
   }
-}
 
-/** Row ids of the persons whose other distinct ids are wanted. */
-function personIdsOf(
-  persons: ReadonlyMap<number, Person>,
-  mappings: readonly DistinctIdMapping[],
-  merging: ChunkSubjects['mergingDistinctIds'],
-): number[] {
-  if (merging === undefined) return [...persons.keys()]
-  const ids = idsByProject(merging)
-  const wanted = new Set<string>()
-  for (const { projectId, distinctId, personUuid } of mappings)
-    if (ids.get(projectId)?.has(distinctId)) wanted.add(`${projectId} ${personUuid}`)
-  return [...persons].filter(([, person]) => wanted.has(`${person.projectId} ${person.uuid}`)).map(([id]) => id)
-}
-
-function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set<string>> {
-  const sets = new Map<number, Set<string>>()
-  for (const { projectId, distinctId } of ids) {
-    const known = sets.get(projectId)
-    if (known === undefined) sets.set(projectId, new Set([distinctId]))
-    else known.add(distinctId)
+  /** What is found until the room is exceeded. */
+  function loadGroups(wanted: ChunkSubjects['groups'], types: readonly GroupType[], room: TextRoom): Group[] {
+    const found: Group[] = []
+    const large: LoadedGroupRow[] = []
+    const textBytes = room.textBytesOfEach(wanted.length)
+    for (const { projectId, index, keys } of wantedGroups(wanted, types)) {
+      const some = loadedGroupsOf(groups([textBytes, textBytes, projectId, index], [...keys]), room)
+      found.push(...some.groups)
+      large.push(...some.large)
+    }
+    if (room.isExceeded) return found
+    for (const { project_id, group_type_index, group_key } of large) {
+      const whole = groups([longestTextBytes, longestTextBytes, project_id, group_type_index], [group_key])
+      found.push(...loadedGroupsOf(whole, new TextRoom(longestTextBytes)).groups)
+    }
+    return found
   }
-  return sets
 }
 
 /** Lengths that statements are prepared for; a shorter list is filled up with its last id, which finds nothing twice. */
@@ -135,10 +120,10 @@ const listLengths = [1, 8, 64, 512]
 function listQuery<Row>(
   database: SqliteDatabase,
   textOf: (count: number) => string,
-): (fixed: readonly number[], ids: readonly (number | string)[]) => Row[] {
+): (fixed: readonly number[], ids: readonly (number | string)[], rowCountMax?: number) => Row[] {
   const statements = new Map<number, Statement<unknown[], Row>>()
   const longest = listLengths.at(-1)!
-  return (fixed, ids) => {
+  return (fixed, ids, rowCountMax) => {
     let rows: Row[] = []
     for (let start = 0; start < ids.length; start += longest) {
       const some = ids.slice(start, start + longest)
@@ -149,7 +134,10 @@ function listQuery<Row>(
         statements.set(length, statement)
       }
       while (some.length < length) some.push(some.at(-1)!)
-      const found = statement.all(...fixed, ...some)
+      const found =
+        rowCountMax === undefined
+          ? statement.all(...fixed, ...some)
+          : statement.all(...fixed, ...some, rowCountMax - rows.length)
       rows = rows.length === 0 ? found : rows.concat(found)
     }
     return rows

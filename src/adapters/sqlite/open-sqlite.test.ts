@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { SchemaTooNewError } from '#adapters/sql/migrate-state.ts'
+import { migrations } from '#adapters/sql/migrate-state.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError } from '#ports/port-error.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { migrateSqlite, openStateForReading, openStateForWriting, stateFileOf } from './open-sqlite.ts'
+import { migrateSqlite } from './kysely-on-sqlite.ts'
+import { openStateForReading, openStateForWriting, stateFileOf } from './open-sqlite.ts'
 
 function isPortError(code: string) {
   return (error: unknown) => error instanceof PortError && error.code === code
@@ -16,7 +18,10 @@ test('makes the folder and the state, twice without a difference', async t => {
   await migrateSqlite(dataFolder)
   await migrateSqlite(dataFolder)
   const database = openStateForReading(dataFolder)
-  assert.deepEqual(database.prepare('SELECT version FROM schema_version').all(), [{ version: 1 }])
+  assert.deepEqual(
+    database.prepare('SELECT version FROM schema_version').pluck().all(),
+    migrations.map(({ version }) => version),
+  )
   database.close()
 })
 

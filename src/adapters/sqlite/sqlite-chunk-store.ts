@@ -32,9 +32,9 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
       }
     },
 
-    async loadChunk(subjects) {
+    async loadChunk(subjects, textBytesMax) {
       try {
-        return load.deferred(subjects)
+        return load.deferred(subjects, textBytesMax)
       } catch (cause) {
         throw statePortError(cause)
       }

@@ -1,17 +1,21 @@
 // Definitions from the state file. Asking for the revision costs a look at SQLite's own change counter; only when another
-// connection has committed since is the row read.
+// connection has committed since is the row read. The definitions themselves are read by a state thread.
 
-import { loadDefinitionChanges } from '#adapters/sql/definition-queries.ts'
-import { rethrowing } from '#adapters/sql/sql-management-store.ts'
+import { rethrowing } from '#adapters/sql/rethrowing.ts'
 import type { DefinitionStore } from '#ports/definition-store.ts'
-import { kyselyOn, openStateForReading, statePortError } from './open-sqlite.ts'
+import { openStateForReading, statePortError } from './open-sqlite.ts'
+
+export interface SqliteDefinitionStoreOptions {
+  readonly dataFolder: string
+  /** Of a state thread, or of `openDefinitionLoader`. */
+  readonly loadChanges: DefinitionStore['loadChanges']
+}
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */
-export function openSqliteDefinitionStore(options: {
-  dataFolder: string
-}): DefinitionStore & { close(): Promise<void> } {
+export function openSqliteDefinitionStore(
+  options: SqliteDefinitionStoreOptions,
+): DefinitionStore & { close(): Promise<void> } {
   const database = openStateForReading(options.dataFolder)
-  const db = kyselyOn(database, 'deferred')
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck()
   const revisionValue = database.prepare<[], number>('SELECT value FROM revision WHERE id = 1').pluck()
   let seenDataVersion: number | undefined
@@ -27,8 +31,10 @@ export function openSqliteDefinitionStore(options: {
         }
         return revision
       },
-      loadChanges: (after: number) => loadDefinitionChanges(db, after),
-      close: () => db.destroy(),
+      loadChanges: options.loadChanges,
+      close: async () => {
+        database.close()
+      },
     },
     statePortError,
   )

@@ -2,7 +2,8 @@
 
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
-import { kyselyOn, openStateForReading, openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
+import { kyselyOn } from './kysely-on-sqlite.ts'
+import { openStateForReading, openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */
 export function openSqliteManagementStore(options: {

@@ -2,7 +2,7 @@
 // anew when it dies. A death fails what was under way; nothing is sent twice, because the outcome is unknown.
 
 import { Worker } from 'node:worker_threads'
-import { SchemaTooNewError } from '#adapters/sql/migrate-state.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {

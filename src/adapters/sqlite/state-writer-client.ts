@@ -1,11 +1,12 @@
-// The front's management store: every call goes to a thread, so that neither a sync nor a search ever stops the main
-// thread. Searches have a thread of their own, started by the first of them, so that they never hold up a write.
+// The front's management store, and what its definitions are loaded with: every call goes to a thread, so that neither a
+// sync nor a search ever stops the main thread, nor is Kysely loaded in it. Searches have a thread of their own, started by the first of them, so that they never hold up a write.
 
-import type { ManagementStore } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { writerWaitMs } from './open-sqlite.ts'
 import { type StateThread, startStateThread } from './state-thread.ts'
-import { type StateMethod, stateMethods } from './state-writer-protocol.ts'
+import { type StateCalls, type StateMethod, stateMethods } from './state-writer-protocol.ts'
+
+export type StateWriter = StateCalls & { close(): Promise<void> }
 
 /**
  * Starts the thread and brings the state up to the newest schema; open everything else that reads it afterwards.
@@ -17,7 +18,7 @@ export async function openStateWriter(options: {
   logger: Logger
   /** How long a write waits for the worker's transaction before it fails as `timeout`. */
   busyTimeoutMs?: number
-}): Promise<ManagementStore> {
+}): Promise<StateWriter> {
   const { dataFolder, logger, busyTimeoutMs = writerWaitMs } = options
   const state = startStateThread({ dataFolder, access: 'write', busyTimeoutMs, logger })
   await state.started
@@ -41,7 +42,7 @@ export async function openStateWriter(options: {
     return [method, (...args: unknown[]) => (thread === 'search' ? callSearch(method, args) : state.call(method, args))]
   })
   return {
-    ...(Object.fromEntries(methods) as Omit<ManagementStore, 'close'>),
+    ...(Object.fromEntries(methods) as StateCalls),
     async close() {
       await search?.close()
       await state.close()

@@ -2,13 +2,16 @@
 // Messages are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
 import { type JsonValue, parseJson } from '#core/json.ts'
+import type { DefinitionStore } from '#ports/definition-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 
-export type StateMethod = Exclude<keyof ManagementStore, 'close'>
+/** What the threads serve together; the fronts' definitions are read there as well. */
+export type StateCalls = Omit<ManagementStore, 'close'> & Pick<DefinitionStore, 'loadChanges'>
+export type StateMethod = keyof StateCalls
 
 /**
- * Every method of the management store, and which thread serves it: `search` for those that may read through all of a
+ * Every call, and which thread serves it: `search` for those that may read through all of a
  * project, since such a one must not hold up a write.
  */
 export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } = {
@@ -21,6 +24,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   findPersonalKeyByHash: 'state',
   listPersonalKeys: 'state',
   deletePersonalKey: 'state',
+  savePersonalKeyUses: 'state',
   createFlag: 'state',
   updateFlag: 'state',
   findFlag: 'state',
@@ -39,7 +43,10 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   listWarnings: 'state',
   deleteWarningsBefore: 'state',
   findLogPosition: 'state',
+  findFollowedLog: 'state',
+  followLog: 'state',
   listOutcomes: 'state',
+  loadChanges: 'state',
 }
 
 export interface StateThreadData {

@@ -1,15 +1,17 @@
-// The body of a state thread: it owns one connection and serves calls that come as messages. Started by
+// The body of a state thread: it owns connections to the state and serves calls that come as messages. Started by
 // `state-thread.ts`; the writing one brings the schema up to date first, before anything opens the state.
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ManagementStore } from '#ports/management-store.ts'
-import { migrateSqlite } from './open-sqlite.ts'
+import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
+import { openDefinitionLoader } from './definition-loader.ts'
+import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 import {
   decodeCall,
   encodeAnswer,
   failureOf,
+  type StateCalls,
   type StateThreadData,
   type StateThreadStart,
 } from './state-writer-protocol.ts'
@@ -21,19 +23,22 @@ const { dataFolder, access, busyTimeoutMs } = workerData as StateThreadData
 try {
   if (access === 'write') await migrateSqlite(dataFolder)
   const store = openSqliteManagementStore({ dataFolder, access, busyTimeoutMs })
+  const definitions = openDefinitionLoader({ dataFolder })
+  const calls: StateCalls = { ...store, loadChanges: definitions.loadChanges }
   port.on('message', (message: string | null) => {
-    if (message === null) void store.close().then(() => port.close())
-    else void serve(store, message)
+    if (message === null) void Promise.all([store.close(), definitions.close()]).then(() => port.close())
+    else void serve(calls, message)
   })
   port.postMessage({ ready: true } satisfies StateThreadStart)
+  giveBackWhenQuiet()
 } catch (cause) {
   port.postMessage({ ready: false, failure: failureOf(cause) } satisfies StateThreadStart)
 }
 
-async function serve(store: ManagementStore, message: string): Promise<void> {
+async function serve(calls: StateCalls, message: string): Promise<void> {
   const { id, method, args } = decodeCall(message)
   try {
-    const value = await (store[method] as (...args: unknown[]) => Promise<unknown>)(...args)
+    const value = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
     port!.postMessage(encodeAnswer({ id, value: value ?? null }))
   } catch (cause) {
     port!.postMessage(encodeAnswer({ id, failure: failureOf(cause) }))

@@ -42,6 +42,7 @@ export function buildStoredEvent(
     distinctId: event.distinctId,
     timestampMs: event.timestampMs,
     capturedAtMs: event.capturedAtMs,
+    chargedAtMs: event.capturedAtMs,
     lane: event.lane,
     historicalMigration: event.historicalMigration,
     importJobId: event.importJobId,

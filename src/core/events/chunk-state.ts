@@ -23,6 +23,8 @@ export interface WorkingPerson {
   readonly loadedVersion: number | null
   changed: boolean
   mergedInto: WorkingPerson | null
+  /** Persons merged into this one, in order; null while there is none, as nearly always. */
+  absorbed: WorkingPerson[] | null
   mappings: WorkingMapping[]
   /** JSON text of `properties`; null when it has to be made again. */
   propertiesJson: string | null
@@ -48,6 +50,8 @@ export class ProjectState {
   readonly persons: WorkingPerson[] = []
   readonly mappings = new Map<string, WorkingMapping>()
   readonly newPersonlessIds = new Set<string>()
+  /** Ids that were attached to a person of another name as ones that were never personless. */
+  readonly neverPersonlessIds: string[] = []
   readonly newGroupTypes: GroupType[] = []
   private readonly personlessIds = new Set<string>()
   private readonly groupTypes = new Map<string, number>()
@@ -84,6 +88,7 @@ export class ProjectState {
       loadedVersion: null,
       changed: true,
       mergedInto: null,
+      absorbed: null,
       mappings: [],
       propertiesJson: null,
     }
@@ -91,11 +96,12 @@ export class ProjectState {
     return person
   }
 
-  /** Leads a distinct id that leads nowhere yet to a person. */
-  attach(distinctId: string, person: WorkingPerson, version: number): void {
+  /** Leads a distinct id that leads nowhere yet to a person; the version says whether it was personless before. */
+  attach(distinctId: string, person: WorkingPerson, version: 0 | 1): void {
     const mapping = { distinctId, person, version, loadedVersion: null, changed: true }
     this.mappings.set(distinctId, mapping)
     person.mappings.push(mapping)
+    if (version === 0 && person.uuid !== this.uuidOf(distinctId)) this.neverPersonlessIds.push(distinctId)
   }
 
   /** Leads every distinct id of `other` to `survivor` and marks `other` as merged away. */
@@ -108,6 +114,8 @@ export class ProjectState {
     }
     other.mappings = []
     other.mergedInto = survivor
+    survivor.absorbed ??= []
+    survivor.absorbed.push(other)
   }
 
   isPersonless(distinctId: string): boolean {
@@ -152,6 +160,7 @@ export class ProjectState {
       loadedVersion: version,
       changed: false,
       mergedInto: null,
+      absorbed: null,
       mappings: [],
       propertiesJson,
     }
@@ -210,25 +219,31 @@ export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, Project
 
 type StateChanges = Omit<ChunkChanges, 'warnings' | 'outcomes'>
 
-/** Everything that differs from what was loaded, and the overrides that the event store has to learn. */
-export function closeChunkState(projects: ReadonlyMap<number, ProjectState>): {
+/**
+ * Everything that differs from what was loaded, and the overrides that the event store has to learn.
+ * @param told overrides that the event store got from earlier tries of the chunk, which were not committed.
+ */
+export function closeChunkState(
+  projects: ReadonlyMap<number, ProjectState>,
+  told: Iterable<PersonIdOverride> = [],
+): {
   changes: StateChanges
   overrides: PersonIdOverride[]
 } {
+  for (const override of told) outvote(projects.get(override.projectId)?.mappings.get(override.distinctId), override)
   const persons: Versioned<Person>[] = []
   const deletedPersons: StateChanges['deletedPersons'][number][] = []
   const mappings: Versioned<DistinctIdMapping>[] = []
   const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
+  const neverPersonlessDistinctIds: { projectId: number; distinctId: string }[] = []
   const groupTypes: GroupType[] = []
   const groups: Versioned<Group>[] = []
   const overrides: PersonIdOverride[] = []
   for (const [projectId, state] of projects) {
     for (const person of state.persons) {
-      if (person.mergedInto !== null) {
-        if (person.loadedVersion === null) continue
-        const { uuid, loadedVersion } = person
-        deletedPersons.push({ projectId, uuid, survivorUuid: survivorOf(person).uuid, loadedVersion })
-      } else if (person.changed) {
+      if (person.mergedInto !== null) continue
+      addMergedAway(projectId, person, deletedPersons)
+      if (person.changed) {
         const { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs, loadedVersion } = person
         const row = { projectId, uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }
         persons.push({ row, loadedVersion })
@@ -240,17 +255,49 @@ export function closeChunkState(projects: ReadonlyMap<number, ProjectState>): {
       if (version > 0) overrides.push({ projectId, distinctId, personId: person.uuid, version })
     }
     for (const distinctId of state.newPersonlessIds) personlessDistinctIds.push({ projectId, distinctId })
+    for (const distinctId of state.neverPersonlessIds) neverPersonlessDistinctIds.push({ projectId, distinctId })
     groupTypes.push(...state.newGroupTypes)
     groups.push(...state.changedGroups())
   }
   return {
-    changes: { persons, deletedPersons, mappings, personlessDistinctIds, groupTypes, groups },
+    changes: {
+      persons,
+      deletedPersons,
+      mappings,
+      personlessDistinctIds,
+      neverPersonlessDistinctIds,
+      groupTypes,
+      groups,
+    },
     overrides,
   }
 }
 
-function survivorOf(person: WorkingPerson): WorkingPerson {
-  let survivor = person
-  while (survivor.mergedInto !== null) survivor = survivor.mergedInto
-  return survivor
+/**
+ * Another worker's commit may have led the id elsewhere since the event store was told: of overrides the highest version
+ * counts, so the mapping's goes above the one that never came to be.
+ */
+function outvote(mapping: WorkingMapping | undefined, told: PersonIdOverride): void {
+  if (mapping === undefined || mapping.version > told.version) return
+  if (mapping.version === told.version && mapping.person.uuid === told.personId) return
+  mapping.version = told.version + 1
+  mapping.changed = true
+}
+
+/**
+ * Whoever was merged away, nearest to the survivor first: of two flag assignments the nearer one's stays, as it would
+ * had each merge been a chunk of its own.
+ */
+function addMergedAway(
+  projectId: number,
+  { uuid: survivorUuid, absorbed }: WorkingPerson,
+  to: StateChanges['deletedPersons'][number][],
+): void {
+  if (absorbed === null) return
+  const waiting = absorbed.toReversed()
+  for (let person = waiting.pop(); person !== undefined; person = waiting.pop()) {
+    const { uuid, loadedVersion } = person
+    if (loadedVersion !== null) to.push({ projectId, uuid, survivorUuid, loadedVersion })
+    if (person.absorbed !== null) waiting.push(...person.absorbed.toReversed())
+  }
 }

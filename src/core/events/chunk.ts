@@ -29,8 +29,13 @@ export interface LoadedChunk {
   readonly persons: readonly Person[]
   /** The JSON text of each person's properties, in the order of `persons`, where the store has it at hand: exactly what JSON.stringify makes of them. */
   readonly personPropertiesJson?: readonly string[]
-  /** Every distinct id of those persons (of the merging ones, see ChunkSubjects): the mappings above included. */
+  /**
+   * Every distinct id of those persons (of the merging ones, see ChunkSubjects): the mappings above included. Of a person
+   * with more than `mergedDistinctIdCountMax` any of them, one more than that: it is not merged away.
+   */
   readonly personMappings: readonly DistinctIdMapping[]
+  /** What the store counted of it against the limit of the load. */
+  readonly textBytes: number
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
@@ -45,8 +50,8 @@ export interface Versioned<T> {
 export interface ChunkChanges {
   readonly persons: readonly Versioned<Person>[]
   /**
-   * Merged away: their flag overrides move to the survivor (a row the survivor has wins), then the row goes. The survivor
-   * is the last one of the chunk, and `mappings` leads every id of the merged person elsewhere.
+   * Merged away: their flag overrides move to the survivor in the order of this list (a row the survivor has wins), then
+   * the row goes. The survivor is the last one of the chunk, and `mappings` leads every id of the merged person elsewhere.
    */
   readonly deletedPersons: readonly {
     readonly projectId: number
@@ -55,7 +60,13 @@ export interface ChunkChanges {
     readonly loadedVersion: number
   }[]
   readonly mappings: readonly Versioned<DistinctIdMapping>[]
+  /** Refused as a conflict when one has come to lead to a person since the load; one that this chunk attaches has not. */
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
+  /**
+   * Of `mappings`, the ids that would be overrides had events without a person used them before: refused as a conflict
+   * when some have since the load.
+   */
+  readonly neverPersonlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Versioned<Group>[]
   /** Counted exactly; kept as samples, at most 20 of a type in a project's UTC day. */

@@ -4,6 +4,7 @@ import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
 import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
 import { aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { loadWhole } from '../../../tests/support/load-chunk.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import type { LogRecord } from './captured-event.ts'
@@ -15,7 +16,7 @@ const noGeoip = { lookUpGeoip: () => null }
 async function processRecords(records: readonly LogRecord[]): Promise<ProcessedChunk> {
   const store = memoryChunkStore(memoryState([aProject()]))
   const chunk = parseChunk({ lane: 'main', firstOffset: 10, records }, new Map())
-  return processChunk(chunk, await store.loadChunk(chunkSubjects(chunk)), noGeoip)
+  return processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), noGeoip)
 }
 
 const textOf = (processed: ProcessedChunk) =>
@@ -32,11 +33,11 @@ describe('a chunk', () => {
     const records = events.map(event => ({ kind: 'event' as const, event }))
     const store = memoryChunkStore(memoryState([aProject()]))
     const chunk = parseChunk({ lane: 'main', firstOffset: 0, records }, new Map())
-    const loaded = await store.loadChunk(chunkSubjects(chunk))
+    const loaded = await loadWhole(store, chunkSubjects(chunk))
     const first = textOf(processChunk(chunk, loaded, noGeoip))
     assert.equal(textOf(processChunk(chunk, loaded, noGeoip)), first, 'neither records nor loaded state were changed')
     const again = parseChunk({ lane: 'main', firstOffset: 0, records }, new Map())
-    assert.equal(textOf(processChunk(again, await store.loadChunk(chunkSubjects(again)), noGeoip)), first)
+    assert.equal(textOf(processChunk(again, await loadWhole(store, chunkSubjects(again)), noGeoip)), first)
   })
 
   it('accounts for every record: stored, dropped or rejected', async () => {
@@ -78,7 +79,7 @@ describe('a chunk', () => {
   it('keeps rows of unpublished jobs apart', async () => {
     const event = anImportedEvent('e', 'ada', 1, {}, { importJobId: 7 })
     const chunk = parseChunk({ lane: 'historical', firstOffset: 0, records: [{ kind: 'event', event }] }, new Map())
-    const loaded = await memoryChunkStore(memoryState([aProject()])).loadChunk(chunkSubjects(chunk))
+    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
     const { rows } = processChunk(chunk, loaded, { ...noGeoip, pendingJobIds: new Set([7]) })
     assert.deepEqual([rows.events.length, rows.pendingEvents.length], [0, 1])
   })

@@ -24,6 +24,8 @@ export interface ProcessedChunk {
   /** The log record behind each of `rows.events` and `rows.pendingEvents`, for rows that the store refuses. */
   readonly sources: { readonly events: readonly ParsedEvent[]; readonly pendingEvents: readonly ParsedEvent[] }
   readonly changes: ChunkChanges
+  /** Characters of the persons' properties in all rows. */
+  readonly personTextLength: number
 }
 
 export interface ProcessOptions {
@@ -31,6 +33,18 @@ export interface ProcessOptions {
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
   /** Jobs whose rows are kept apart until they are published. */
   readonly pendingJobIds?: ReadonlySet<number>
+  /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
+  readonly toldOverrides?: Iterable<PersonIdOverride>
+  /** How much text of persons the rows may carry together: each has the properties of its person. Absent: any. */
+  readonly personTextMax?: number
+}
+
+/** The rows of the chunk would carry more than `personTextMax`: a smaller one is to be processed. */
+export class ChunkTooLargeError extends Error {
+  constructor(recordCount: number) {
+    super(`the rows of ${recordCount} records are too large together`)
+    this.name = 'ChunkTooLargeError'
+  }
 }
 
 /** Which record made processing throw, so that it can be set aside and the rest go on. */
@@ -45,7 +59,7 @@ export class RecordError extends Error {
 
 /**
  * Applies a chunk. Neither `chunk` nor `loaded` is changed.
- * @throws RecordError for a record that the rules cannot digest; nothing of the attempt is kept.
+ * @throws RecordError for a record that the rules cannot digest, ChunkTooLargeError; nothing of the attempt is kept.
  */
 export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
   const projects = openChunkState(loaded)
@@ -54,11 +68,15 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   const rejected: RejectedEvent[] = []
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
+  const { personTextMax = Number.POSITIVE_INFINITY } = options
+  let personTextLength = 0
   for (const record of chunk.records) {
     switch (record.kind) {
       case 'event': {
         const row = applyRecord(projects, report, geoipOf, record)
         if (row === null) break
+        personTextLength += row.personPropertiesJson.length
+        if (personTextLength > personTextMax) throw new ChunkTooLargeError(chunk.records.length)
         const list = options.pendingJobIds?.has(row.importJobId) === true ? pending : visible
         list.rows.push(row)
         list.sources.push(record)
@@ -80,11 +98,12 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         record satisfies never
     }
   }
-  const { changes, overrides } = closeChunkState(projects)
+  const { changes, overrides } = closeChunkState(projects, options.toldOverrides)
   return {
     rows: { events: visible.rows, pendingEvents: pending.rows, overrides, rejected },
     sources: { events: visible.sources, pendingEvents: pending.sources },
     changes: { ...changes, warnings: report.allWarnings(), outcomes: report.allOutcomes() },
+    personTextLength,
   }
 }
 

@@ -12,6 +12,8 @@ export interface StoredEvent {
   readonly distinctId: string
   readonly timestampMs: number
   readonly capturedAtMs: number
+  /** The UTC day of this is the one that is charged: when the first live copy was accepted (`charge-once.ts`). */
+  readonly chargedAtMs: number
   readonly lane: Lane
   readonly historicalMigration: boolean
   readonly importJobId: number
@@ -29,6 +31,9 @@ export interface StoredEvent {
   /** `$feature/<key>` → value as text, for breakdowns. */
   readonly flags: ReadonlyMap<string, string>
 }
+
+/** What copies of one event have in common, with the UTC day of `timestampMs`. Source: docs/wire/ingestion.md 8.1. */
+export type EventIdentity = Pick<StoredEvent, 'projectId' | 'timestampMs' | 'event' | 'distinctId' | 'uuid'>
 
 /** An event id that now belongs to another person: queries map old rows through it. Highest version wins. */
 export interface PersonIdOverride {

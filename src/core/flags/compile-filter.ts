@@ -5,6 +5,7 @@ import { type JsonValue, numberOf } from '../json.ts'
 import { err, type Result } from '../result.ts'
 import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
 import type { FilterTest } from './filter-test.ts'
+import { dependencyId } from './flag-dependencies.ts'
 import { type StoredFilter, UnreadableFilters } from './flag-filters.ts'
 import type { NeedsCollector } from './flag-needs.ts'
 import { isPassing, type UnknownReason } from './flag-outcome.ts'
@@ -50,7 +51,9 @@ function compilePersonFilter(filter: StoredFilter, match: CompiledMatch, compile
   compiler.needs.addPersonKey(key)
   return compiler.sharedTests.testOf([filter.key, filter.operator ?? 'exact', filter.value], () => reader => {
     const value = reader.personValue(key)
-    return value === undefined ? whenAbsent : matches(value, reader.nowMs)
+    if (value === undefined) return whenAbsent
+    const answer = matches(value, reader.nowMs)
+    return typeof answer === 'boolean' ? answer : reader.goThrough(answer, match)
   })
 }
 
@@ -59,7 +62,9 @@ function compileMetadataFilter(filter: StoredFilter, match: CompiledMatch, compi
   compiler.needs.addPerson()
   return reader => {
     const value = reader.personMetadata(filter.key)
-    return value === undefined ? whenAbsent : matches(value, reader.nowMs)
+    if (value === undefined) return whenAbsent
+    const answer = matches(value, reader.nowMs)
+    return typeof answer === 'boolean' ? answer : reader.goThrough(answer, match)
   }
 }
 
@@ -76,7 +81,9 @@ function compileGroupFilter(
   compiler.needs.addGroupKey(typeIndex, key)
   return reader => {
     const value = reader.groupValue(typeIndex, key)
-    return value === undefined ? whenAbsent : matches(value, reader.nowMs)
+    if (value === undefined) return whenAbsent
+    const answer = matches(value, reader.nowMs)
+    return typeof answer === 'boolean' ? answer : reader.goThrough(answer, match)
   }
 }
 
@@ -100,12 +107,6 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
     }
     return wanted === true || (outcome.kind === 'variant' && outcome.variantKey === wanted)
   }
-}
-
-/** An id in digits; an empty text names a flag that does not exist; null: no dependency at all. */
-function dependencyId(key: string): number | null {
-  if (key === '') return -1
-  return /^\d{1,15}$/.test(key) ? Number(key) : null
 }
 
 export function compileCohortFilter(filter: StoredFilter, compiler: FilterCompiler): CohortTest {

@@ -106,7 +106,7 @@ function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
 }
 
 /** A text as it is stored, anything else as its JSON text: typed SDKs take nothing but strings. Source: docs/wire/evaluation.md 2.7. */
-function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
+export function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
   const payload = ownValue(payloads, valueKey)
   if (payload === undefined || payload === null || typeof payload === 'string') return payload
   return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)

@@ -23,6 +23,8 @@ export interface ProjectDefinitions {
 export interface CompiledProject {
   readonly project: Project
   readonly revision: number
+  /** What all this was made of, for clients that evaluate by themselves. */
+  readonly definitions: ProjectDefinitions
   /** The active flags by ascending id; undefined for one that cannot be read. A position in here names a flag. */
   readonly flags: readonly (CompiledFlag | undefined)[]
   readonly positionOfKey: ReadonlyMap<string, number>
@@ -113,6 +115,7 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
   return {
     project: definitions.project,
     revision: definitions.revision,
+    definitions,
     flags,
     positionOfKey: new Map(parts.order.map(position => [flags[position]!.key, position])),
     order: parts.order,

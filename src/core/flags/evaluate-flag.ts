@@ -1,9 +1,9 @@
 // One flag for one subject: dependency, enrolment, holdout, then its sets in stored order; the first match wins, and
-// without one the most telling reason does. Source: docs/wire/evaluation.md 5.2–5.7.
+// without one the most telling reason does. Stops within a flag when its time is up, and goes on there. Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { CohortTest } from './compile-filter.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
-import type { SubjectReader } from './evaluation-subject.ts'
+import { outOfTime, type SubjectReader } from './evaluation-subject.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
 import type { PreparedOutcome, SetOffReason } from './prepared-outcomes.ts'
 import { flagHash01, holdoutHash01, isInRollout, pickVariant } from './rollout.ts'
@@ -17,11 +17,20 @@ const rankOf: Record<SetOffReason, number> = {
   out_of_rollout_bound: 3,
 }
 
-/** Its dependencies must have been decided. */
-export function evaluateFlag(flag: CompiledFlag, reader: SubjectReader, decided: DecidedOutcomes): PreparedOutcome {
+/**
+ * Its dependencies must have been decided.
+ * @returns null when `reader.isTimeUp` said so: ask again with the same reader, which knows how far it came.
+ */
+export function evaluateFlag(
+  flag: CompiledFlag,
+  reader: SubjectReader,
+  decided: DecidedOutcomes,
+): PreparedOutcome | null {
   reader.failure = null
-  const outcome = decideEarly(flag, reader) ?? decideBySets(flag, reader, decided)
-  return reader.failure === null ? outcome : flag.outcomes.unknown(reader.failure)
+  const early = reader.pausedAt === null ? decideEarly(flag, reader) : null
+  const outcome = early ?? decideBySets(flag, reader, decided)
+  if (reader.failure === null) return outcome
+  return reader.failure === outOfTime ? null : flag.outcomes.unknown(reader.failure)
 }
 
 /** Enrolment and holdout, which come before every set. */
@@ -54,14 +63,27 @@ function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
   }
 }
 
-function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: DecidedOutcomes): PreparedOutcome {
+/** Null: `reader.failure` says why. */
+function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: DecidedOutcomes): PreparedOutcome | null {
+  let setIndex = 0
+  let testIndex = 0
   let bestReason: SetOffReason = 'no_group_type'
   let bestIndex = -1
   let groupsSkipped = false
-  for (let index = 0; index < flag.sets.length; index++) {
+  if (reader.pausedAt !== null) {
+    ;({ setIndex, testIndex, bestReason, bestIndex, groupsSkipped } = reader.pausedAt)
+    reader.pausedAt = null
+  }
+  for (let index = setIndex; index < flag.sets.length; index++) {
     const set = flag.sets[index]!
-    const missed = missReason(flag, set, reader, decided)
-    if (reader.failure !== null) return flag.outcomes.unknown(reader.failure)
+    const missed = missReason(flag, set, reader, decided, testIndex)
+    if (reader.failure !== null) {
+      if (reader.failure === outOfTime) {
+        reader.pausedAt = { setIndex: index, testIndex: reader.pausedTestIndex, bestReason, bestIndex, groupsSkipped }
+      }
+      return null
+    }
+    testIndex = 0
     if (missed === null) return flag.outcomes.match(index, variantOf(flag, set, reader))
     if (missed === 'out_of_rollout_bound' && flag.earlyExit && !lacksDeviceId(flag, set, reader)) {
       return flag.outcomes.noMatch(missed, index)
@@ -71,9 +93,19 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
       bestReason = missed
       bestIndex = index
     }
+    if (isTimeUpAfter(index, flag.sets.length, reader)) {
+      reader.pausedAt = { setIndex: index + 1, testIndex: 0, bestReason, bestIndex, groupsSkipped }
+      reader.failure = outOfTime
+      return null
+    }
   }
   if (bestReason === 'no_condition_match' && groupsSkipped) bestReason = 'no_condition_match_groups_not_sent'
   return flag.outcomes.noMatch(bestReason, bestIndex)
+}
+
+/** Not after the last one: whoever comes next looks. */
+function isTimeUpAfter(index: number, count: number, reader: SubjectReader): boolean {
+  return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
 }
 
 /** Why a set does not match, or null when it does. Source: docs/wire/evaluation.md 5.4. */
@@ -82,16 +114,27 @@ function missReason(
   set: CompiledSet,
   reader: SubjectReader,
   decided: DecidedOutcomes,
+  fromTest: number,
 ): SetOffReason | null {
   if (lacksDeviceId(flag, set, reader)) return 'out_of_rollout_bound'
   if (set.groupTypeIndex !== null && reader.groupKey(set.groupTypeIndex) === '') return 'no_group_type'
   const { tests } = set
-  for (let index = 0; index < tests.length; index++) {
-    if (!tests[index]!(reader, decided)) return 'no_condition_match'
-    if (reader.failure !== null) return null
+  for (let index = fromTest; index < tests.length; index++) {
+    const holds = tests[index]!(reader, decided)
+    if (reader.failure !== null) {
+      reader.pausedTestIndex = index
+      return null
+    }
+    if (!holds) return 'no_condition_match'
+    if (isTimeUpAfter(index, tests.length, reader)) {
+      reader.pausedTestIndex = index + 1
+      reader.failure = outOfTime
+      return null
+    }
   }
   if (set.cohortTests.length > 0) {
     const missed = missedCohort(set.cohortTests, reader, decided)
+    if (reader.failure !== null) reader.pausedTestIndex = tests.length
     if (missed !== null) return missed
   }
   if (set.rolloutPercentage === null) return null

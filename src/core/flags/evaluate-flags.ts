@@ -35,23 +35,29 @@ export class FlagEvaluation {
   advance(isTimeUp: () => boolean): boolean {
     const { order, flags } = this.project
     let weight = 0
+    this.reader.isTimeUp = isTimeUp
     while (this.next < order.length) {
       if (weight >= weightPerLook) {
         if (isTimeUp()) return false
         weight = 0
       }
-      const position = order[this.next++]!
-      if (this.selected !== null && !this.selected[position]) continue
-      this.decide(position)
-      weight += this.reader.hasLargeValue ? weightPerLook : flags[position]!.weight
+      const position = order[this.next]!
+      if (this.selected !== null && !this.selected[position]) {
+        this.next++
+        continue
+      }
+      if (!this.decide(position)) return false
+      this.next++
+      weight += this.reader.lookMask === 0 ? weightPerLook : flags[position]!.weight
     }
     return true
   }
 
-  private decide(position: number): void {
+  /** False: the time was up within the flag. */
+  private decide(position: number): boolean {
     const { flags, missingDependency } = this.project
     const flag = flags[position]!
-    let outcome: PreparedOutcome
+    let outcome: PreparedOutcome | null
     if (missingDependency.size > 0 && missingDependency.has(position)) outcome = flag.outcomes.missingDependency()
     else {
       try {
@@ -62,8 +68,10 @@ export class FlagEvaluation {
         outcome = flag.outcomes.unknown('batch_evaluation_panicked')
       }
     }
+    if (outcome === null) return false
     this.outcomes[position] = outcome
     if (outcome.kind === 'unknown') this.hasErrors = true
+    return true
   }
 }
 

@@ -5,6 +5,8 @@
 import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../json.ts'
 import { ok, type Result } from '../result.ts'
 import type { UnknownReason } from './flag-outcome.ts'
+import type { FlagProgress } from './flag-progress.ts'
+import type { MatchSteps } from './match-property.ts'
 import { type PersonKey, type PersonLayers, readProperty, requestedProperty } from './person-properties.ts'
 
 export interface StoredPerson {
@@ -42,6 +44,9 @@ export const noHashKeyOverrides: EvaluationSubject['hashKeyOverrides'] = ok(new 
 /** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
 const notRead: unique symbol = Symbol('not read')
 
+/** In the place of a failure: nothing is wrong, but the slice is over and the same flag has to be asked again. */
+export const outOfTime = 'out_of_time'
+
 /** Answers of one evaluation, by the place of a shared test. */
 export type RememberedAnswers = Uint8Array
 
@@ -56,16 +61,27 @@ export class SubjectReader {
   readonly subject: EvaluationSubject
   readonly nowMs: number
   /** Set by a read that needed data which is not there; whoever evaluates clears it before each flag. */
-  failure: UnknownReason | null = null
+  failure: UnknownReason | typeof outOfTime | null = null
+  /** Whether the slice is over. Asked after a piece of work, never before, so that each slice gets somewhere. */
+  isTimeUp: () => boolean = never
+  /** Where the flag goes on that ran out of time. */
+  pausedAt: FlagProgress | null = null
+  /** The test of its set that comes next. */
+  pausedTestIndex = 0
   /** What shared tests answered already. */
   readonly remembered: RememberedAnswers
-  /** A value was read that takes a filter longer than usual: whoever evaluates looks at the time more often. */
-  hasLargeValue = false
+  /**
+   * Whoever evaluates looks at the time after each set, and each test of a set, whose index has all these bits: every 16th,
+   * or every one (0) once a value was read that takes a filter longer than usual.
+   */
+  lookMask = 0xf
   private readonly layers: PersonLayers
   private readonly storedPerson: StoredPerson | null
   private readonly personFailure: UnknownReason | null
   private readonly groupTypeNames: readonly (string | undefined)[]
   private readonly personValues: (JsonValue | undefined | typeof notRead)[]
+  /** Tests that take long: under way, or answered. By what is the same each time. */
+  private steps: Map<object, MatchSteps | boolean> | null = null
 
   constructor(subject: EvaluationSubject, project: ReaderSizes) {
     this.subject = subject
@@ -76,6 +92,28 @@ export class SubjectReader {
     this.groupTypeNames = project.groupTypeNames
     this.personValues = new Array(project.personKeys.count).fill(notRead)
     this.remembered = new Uint8Array(project.sharedTestCount)
+    if (isLarge(subject.deviceId) || isLarge(subject.anonDistinctId)) this.lookMask = 0
+  }
+
+  /**
+   * Works through the steps of a test and answers it; sets `failure` when the time is up, and goes on where it was when the
+   * same `test` is asked again.
+   */
+  goThrough(steps: MatchSteps, test: object): boolean {
+    this.steps ??= new Map()
+    const known = this.steps.get(test) ?? steps
+    if (typeof known === 'boolean') return known
+    this.steps.set(test, known)
+    for (;;) {
+      const step = known.next()
+      if (step.done === true) {
+        this.steps.set(test, step.value)
+        return step.value
+      }
+      if (!this.isTimeUp()) continue
+      this.failure = outOfTime
+      return false
+    }
   }
 
   /** A person property as docs/wire/evaluation.md 5.8 layers it; undefined when it is absent. */
@@ -83,7 +121,7 @@ export class SubjectReader {
     const known = this.personValues[key.position]
     if (known !== notRead) return known
     const value = this.readPersonValue(key)
-    if (isLarge(value)) this.hasLargeValue = true
+    if (isLarge(value)) this.lookMask = 0
     if (this.failure === null) this.personValues[key.position] = value
     return value
   }
@@ -110,7 +148,9 @@ export class SubjectReader {
   /** The usable key of a group type as the text that is hashed; '' when there is none. Source: docs/wire/evaluation.md 5.10. */
   groupKey(typeIndex: number): string {
     const name = this.groupTypeNames[typeIndex]
-    return name === undefined ? '' : usableGroupKey(ownValue(this.subject.groups, name))
+    const key = name === undefined ? '' : usableGroupKey(ownValue(this.subject.groups, name))
+    if (isLarge(key)) this.lookMask = 0
+    return key
   }
 
   /** A property of a group; undefined when absent, of an unknown type, or of a group that was not sent. */
@@ -119,7 +159,7 @@ export class SubjectReader {
     if (name === undefined || this.groupKey(typeIndex) === '') return undefined
     if (key === '$group_key') return ownValue(this.subject.groups, name)
     const requested = requestedGroupProperty(this.subject, name, key)
-    if (isLarge(requested)) this.hasLargeValue = true
+    if (isLarge(requested)) this.lookMask = 0
     if (requested !== undefined) return requested
     const row = this.subject.groupRows.get(typeIndex)
     if (row === undefined || (row.ok && row.value === null)) return undefined
@@ -129,7 +169,11 @@ export class SubjectReader {
   }
 }
 
-const largeTextChars = 4_096
+function never(): boolean {
+  return false
+}
+
+const largeTextChars = 1_024
 
 function isLarge(value: JsonValue | undefined): boolean {
   return typeof value === 'string' ? value.length > largeTextChars : typeof value === 'object' && value !== null

@@ -57,3 +57,47 @@ export function orderDependencies(
   }
   return { order, missing, cyclic: new Set(waiting.keys()) }
 }
+
+/**
+ * The flag that a filter of type `flag` tests, by its key: an id in digits. An empty text names a flag that does not
+ * exist; null: no dependency at all.
+ */
+export function dependencyId(filterKey: string): number | null {
+  if (filterKey === '') return -1
+  return /^\d{1,15}$/.test(filterKey) ? Number(filterKey) : null
+}
+
+/**
+ * What has to be decided for a flag, in order, itself last; empty when something on the way is missing or caught in a
+ * cycle.
+ * @param testedIds ids that a flag tests, or undefined when there is no such flag.
+ * Source: docs/wire/evaluation.md 7.1.
+ */
+export function dependencyChain(
+  flagId: number,
+  testedIds: (flagId: number) => readonly number[] | undefined,
+): readonly number[] {
+  const chain: number[] = []
+  const states = new Map<number, 'open' | 'done'>()
+  const path: { readonly id: number; readonly ids: readonly number[]; next: number }[] = []
+  const enter = (id: number): boolean => {
+    const ids = testedIds(id)
+    if (ids === undefined || states.get(id) === 'open') return false
+    if (states.get(id) === 'done') return true
+    states.set(id, 'open')
+    path.push({ id, ids, next: 0 })
+    return true
+  }
+  if (!enter(flagId)) return []
+  while (path.length > 0) {
+    const step = path.at(-1)!
+    if (step.next < step.ids.length) {
+      if (!enter(step.ids[step.next++]!)) return []
+      continue
+    }
+    path.pop()
+    states.set(step.id, 'done')
+    chain.push(step.id)
+  }
+  return chain
+}

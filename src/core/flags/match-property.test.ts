@@ -8,7 +8,8 @@ const nowMs = Date.parse('2026-01-15T12:00:00Z')
 function matches(operator: string, filter: JsonValue, value: JsonValue | undefined, version: 1 | 2 = 1): boolean {
   const compiled = compileMatch(operator, filter, { timezone: 'UTC', propertyMatchingVersion: version })
   assert.ok(compiled !== null, operator)
-  return value === undefined ? compiled.whenAbsent : compiled.matches(value, nowMs)
+  const answer = value === undefined ? compiled.whenAbsent : compiled.matches(value, nowMs)
+  return typeof answer === 'boolean' ? answer : answer.next().value === true
 }
 
 /** operator, filter and property as JSON text (so that `1.0` stays `1.0`), answer. */

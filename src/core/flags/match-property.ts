@@ -4,6 +4,7 @@
 
 import { isRawNumber, type JsonValue, textOf } from '../json.ts'
 import { parseFloatText } from './float-text.ts'
+import { asciiFoldedText, containsAny, containsText, foldedText, propertyText } from './fold-text.ts'
 import { dateOfProperty, parseDateFilter } from './match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from './match-semver.ts'
 import { compileFlagRegex } from './regex-dialect.ts'
@@ -14,9 +15,12 @@ export interface MatchSettings {
   readonly propertyMatchingVersion: 1 | 2
 }
 
+/** A test that takes long, in steps of less than a millisecond. */
+export type MatchSteps = Generator<void, boolean>
+
 export interface CompiledMatch {
-  /** Whether a property with this value matches; `nowMs` only moves relative dates. */
-  readonly matches: (value: JsonValue, nowMs: number) => boolean
+  /** Whether a property with this value matches, or the steps to find out; `nowMs` only moves relative dates. */
+  readonly matches: (value: JsonValue, nowMs: number) => boolean | MatchSteps
   /** The answer for a property that is not there. */
   readonly whenAbsent: boolean
   /** Why the filter can never match, for the project's log: an invalid pattern, say. */
@@ -24,6 +28,7 @@ export interface CompiledMatch {
 }
 
 type Matches = CompiledMatch['matches']
+type QuickMatches = (value: JsonValue, nowMs: number) => boolean
 
 interface Operator {
   readonly whenAbsent: boolean
@@ -36,10 +41,10 @@ const never: Matches = () => false
 const operators = new Map<string, Operator>([
   ['exact', { whenAbsent: false, compile: compileExact }],
   ['is_not', { whenAbsent: true, compile: (filter, settings) => negate(compileExact(filter, settings)) }],
-  ['icontains', { whenAbsent: false, compile: compileContains }],
-  ['not_icontains', { whenAbsent: true, compile: filter => negate(compileContains(filter)) }],
-  ['icontains_multi', { whenAbsent: false, compile: compileContainsAny }],
-  ['not_icontains_multi', { whenAbsent: true, compile: filter => negate(compileContainsAny(filter)) }],
+  ['icontains', { whenAbsent: false, compile: filter => compileContains(filter, true) }],
+  ['not_icontains', { whenAbsent: true, compile: filter => compileContains(filter, false) }],
+  ['icontains_multi', { whenAbsent: false, compile: filter => compileContainsAny(filter, true) }],
+  ['not_icontains_multi', { whenAbsent: true, compile: filter => compileContainsAny(filter, false) }],
   ['starts_with', { whenAbsent: false, compile: compileStartsWith }],
   ['not_starts_with', { whenAbsent: true, compile: filter => negate(compileStartsWith(filter)) }],
   ['ends_with', { whenAbsent: false, compile: compileEndsWith }],
@@ -83,11 +88,11 @@ export function compileMatch(operator: string, filter: JsonValue, settings: Matc
   return { matches, whenAbsent: known.whenAbsent }
 }
 
-function negate(matches: Matches): Matches {
+function negate(matches: QuickMatches): QuickMatches {
   return (value, nowMs) => !matches(value, nowMs)
 }
 
-function compileExact(filter: JsonValue, settings: MatchSettings): Matches {
+function compileExact(filter: JsonValue, settings: MatchSettings): QuickMatches {
   const isEmptyList = Array.isArray(filter) && filter.length === 0
   if (isEmptyList || (settings.propertyMatchingVersion === 1 && isBooleanLike(filter))) {
     const wanted = isTruthy(filter)
@@ -95,27 +100,17 @@ function compileExact(filter: JsonValue, settings: MatchSettings): Matches {
   }
   if (Array.isArray(filter)) {
     const wanted = new Set(filter.map(foldedText))
-    return value => wanted.has(foldedText(value))
+    let charsMax = 0
+    for (const text of wanted) charsMax = Math.max(charsMax, text.length)
+    return value => !isLongerThan(charsMax, value) && wanted.has(foldedText(value))
   }
   const wanted = foldedText(filter)
-  return value => value === wanted || foldedText(value) === wanted
+  return value => value === wanted || (!isLongerThan(wanted.length, value) && foldedText(value) === wanted)
 }
 
-/** Text forms of lists, objects and kept literals: a property is tested by many filters, and a large one takes long. */
-const knownTexts = new WeakMap<object, string>()
-
-function propertyText(value: JsonValue): string {
-  if (typeof value !== 'object' || value === null) return textOf(value)
-  let text = knownTexts.get(value)
-  if (text === undefined) {
-    text = textOf(value)
-    knownTexts.set(value, text)
-  }
-  return text
-}
-
-function foldedText(value: JsonValue): string {
-  return (typeof value === 'string' ? value : propertyText(value)).toLowerCase()
+/** Folding makes no text shorter, and a long one takes long to fold. */
+function isLongerThan(chars: number, value: JsonValue): boolean {
+  return typeof value === 'string' && value.length > chars
 }
 
 function isBooleanLike(value: JsonValue): boolean {
@@ -130,39 +125,32 @@ function isTruthy(value: JsonValue): boolean {
   return Array.isArray(value) && value.every(isTruthy)
 }
 
-const notAscii = /[^\0-\x7f]/
-const upperAscii = /[A-Z]+/g
-
-/** Lower case of A–Z alone: `É` stays `É`. */
-function asciiFold(text: string): string {
-  const lower = text.toLowerCase()
-  if (lower === text) return text // nothing to fold, the usual case
-  return notAscii.test(text) ? text.replace(upperAscii, letters => letters.toLowerCase()) : lower
-}
-
-function asciiFoldedText(value: JsonValue): string {
-  return asciiFold(typeof value === 'string' ? value : propertyText(value))
-}
-
-function compileContains(filter: JsonValue): Matches {
+function compileContains(filter: JsonValue, wanted: boolean): Matches {
   const part = asciiFoldedText(filter)
-  return value => asciiFoldedText(value).includes(part)
-}
-
-function compileContainsAny(filter: JsonValue): Matches {
-  const parts = (Array.isArray(filter) ? filter : [filter]).map(asciiFoldedText)
   return value => {
-    const text = asciiFoldedText(value)
-    return parts.some(part => text.includes(part))
+    const found = containsText(asciiFoldedText(value), part)
+    return typeof found === 'boolean' ? found === wanted : answerTo(found, wanted)
   }
 }
 
-function compileStartsWith(filter: JsonValue): Matches {
+function compileContainsAny(filter: JsonValue, wanted: boolean): Matches {
+  const parts = (Array.isArray(filter) ? filter : [filter]).map(asciiFoldedText)
+  return value => {
+    const found = containsAny(asciiFoldedText(value), parts)
+    return typeof found === 'boolean' ? found === wanted : answerTo(found, wanted)
+  }
+}
+
+function* answerTo(found: MatchSteps, wanted: boolean): MatchSteps {
+  return (yield* found) === wanted
+}
+
+function compileStartsWith(filter: JsonValue): QuickMatches {
   const start = asciiFoldedText(filter)
   return value => asciiFoldedText(value).startsWith(start)
 }
 
-function compileEndsWith(filter: JsonValue): Matches {
+function compileEndsWith(filter: JsonValue): QuickMatches {
   const end = asciiFoldedText(filter)
   return value => asciiFoldedText(value).endsWith(end)
 }

@@ -68,6 +68,44 @@ describe('compileFlagRegex', () => {
     assert.equal(finds('é', 'é'.repeat(subjectBytesMax / 2 + 1)), null)
   })
 
+  it('refuses a pattern that takes long to compile, without compiling it', () => {
+    for (const piece of [
+      'a{999}',
+      'a{0,999}',
+      '(?:a?){999}',
+      '(){999}',
+      '((a{9}){9}){9}',
+      '\\w',
+      '\\S\\W',
+      '[\\W]',
+      '(?i)\\pL',
+      '(?i)[B-\u{1E942}]',
+      '(?i)[\\S]',
+      '(?i:[[:^alpha:]])',
+    ]) {
+      const pattern = piece.repeat(Math.floor(patternCharsMax / piece.length))
+      const startMs = performance.now()
+      const compiled = compileFlagRegex(pattern)
+      assert.ok(performance.now() - startMs < 100, piece)
+      assert.match(compiled.ok ? '' : compiled.error, /too large/, piece)
+    }
+  })
+
+  it('takes what people write, however long', () => {
+    for (const pattern of [
+      String.raw`^[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}$`,
+      String.raw`(?i)^(алма|[а-я]{2,30}|[\s\S]*\bбета\b.*)$`,
+      String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$`,
+      '^.{1,1000}$',
+      `^(${Array.from({ length: 100 }, (_, index) => `tenant-${index}`).join('|')})$`
+        .slice(0, 1_000)
+        .replace(/\|[^|]*$/, ')$'),
+    ]) {
+      const compiled = compileFlagRegex(pattern)
+      assert.ok(compiled.ok, `${pattern}: ${compiled.ok ? '' : compiled.error}`)
+    }
+  })
+
   it('stays quick where a backtracking engine would not', () => {
     const startedAt = performance.now()
     assert.equal(finds('(a+)+$', `${'a'.repeat(8_000)}!`), false)

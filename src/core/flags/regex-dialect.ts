@@ -4,17 +4,22 @@
 
 import { RE2JS } from 're2js'
 import { err, ok, type Result } from '../result.ts'
+import { RegexCost, regexUnits } from './regex-cost.ts'
 
 export const patternCharsMax = 1_000
 export const subjectBytesMax = 16 * 1024
+/** About 10 ms of compiling. Far above what people write: an address with lengths and `\w` has a few hundred. */
+export const patternUnitsMax = 10_000
 
 export interface FlagRegex {
+  /** What compiling it cost, in the units of `regex-cost.ts`. */
+  readonly units: number
   /** Whether the pattern is found anywhere in the text; null when the text is too long to ask. */
   find(text: string): boolean | null
 }
 
 /**
- * What is compiled, as long as somebody uses it: compiling takes up to 50 ms, and every write to a project compiles all of
+ * What is compiled, as long as somebody uses it: compiling takes some ms, and every write to a project compiles all of
  * its flags again, nearly always with the patterns they had.
  */
 const inUse = new Map<string, WeakRef<FlagRegex>>()
@@ -30,8 +35,26 @@ export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
   if (compiled.ok) {
     inUse.set(pattern, new WeakRef(compiled.value))
     unused.register(compiled.value, pattern)
+    keepAWhile(compiled.value)
   }
   return compiled
+}
+
+/** The newest, whether used or not: a flag that was validated is compiled for evaluation a little later. */
+const newest: FlagRegex[] = []
+const newestUnitsMax = 30_000
+let newestUnits = 0
+
+function keepAWhile(regex: FlagRegex): void {
+  newest.push(regex)
+  newestUnits += regex.units
+  while (newestUnits > newestUnitsMax) newestUnits -= newest.shift()!.units
+}
+
+/** What compiling a pattern costs, in the units of `regex-cost.ts`; 0 for one outside the dialect. */
+export function patternUnits(pattern: string): number {
+  const translated = pattern.length > 2 * patternCharsMax ? null : translate(pattern)
+  return translated?.ok ? translated.value.units : 0
 }
 
 function compile(pattern: string): Result<FlagRegex, string> {
@@ -39,8 +62,12 @@ function compile(pattern: string): Result<FlagRegex, string> {
   const translated = translate(pattern)
   if (!translated.ok) return translated
   try {
-    const compiled = RE2JS.compile(translated.value)
-    return ok({ find: text => (isTooLong(text) ? null : compiled.test(text)) })
+    const { text: re2Pattern, units } = translated.value
+    if (units > patternUnitsMax) {
+      return err('too large: counted repetitions and classes such as \\w make more of it than can be compiled in time')
+    }
+    const compiled = RE2JS.compile(re2Pattern)
+    return ok({ units, find: text => (isTooLong(text) ? null : compiled.test(text)) })
   } catch (cause) {
     return err(cause instanceof Error ? cause.message : 'not a regular expression')
   }
@@ -73,7 +100,13 @@ const refusedGroups: readonly (readonly [string, string])[] = [
   ['(?>', 'an atomic group'],
 ]
 
-function translate(pattern: string): Result<string, string> {
+/** Whether case is ignored somewhere in the pattern. */
+const folds = /\(\?[a-zA-Z]*i/
+const countedRepetition = /\{(\d{1,9})(?:(,)(\d{0,9}))?\}/y
+
+function translate(pattern: string): Result<{ text: string; units: number }, string> {
+  const cost = new RegexCost()
+  const isFolded = folds.test(pattern)
   let out = ''
   let at = 0
   while (at < pattern.length) {
@@ -83,19 +116,41 @@ function translate(pattern: string): Result<string, string> {
       if (!piece.ok) return piece
       out += piece.value.text
       at = piece.value.next
+      cost.piece(unitsOf(piece.value, isFolded))
     } else if (char === '[') {
-      const charClass = translateClass(pattern, at)
+      const charClass = translateClass(pattern, at, isFolded)
       if (!charClass.ok) return charClass
       out += charClass.value.text
       at = charClass.value.next
+      cost.piece(charClass.value.units)
     } else {
       const refused = refusalAt(pattern, at)
       if (refused !== null) return err(refused)
-      out += char
-      at++
+      const length = countOperator(pattern, at, cost)
+      out += pattern.slice(at, at + length)
+      at += length
     }
   }
-  return ok(out)
+  return ok({ text: out, units: cost.units })
+}
+
+/** @returns how many characters the operator or the literal at `at` has. */
+function countOperator(pattern: string, at: number, cost: RegexCost): number {
+  const char = pattern[at]!
+  if (char === '(') cost.openGroup()
+  else if (char === ')') cost.closeGroup()
+  else if (char === '*' || char === '+' || char === '?') cost.repeatAny()
+  else if (char === '{') {
+    countedRepetition.lastIndex = at
+    const [text, least, comma, most] = countedRepetition.exec(pattern) ?? []
+    if (text === undefined) cost.piece()
+    else {
+      const [leastCount, mostCount] = [Number(least), Number(most)]
+      cost.repeatCounted(leastCount, comma === undefined || most === '' ? leastCount : mostCount)
+      return text.length
+    }
+  } else cost.piece()
+  return 1
 }
 
 function refusalAt(pattern: string, at: number): string | null {
@@ -120,32 +175,42 @@ function isEscaped(pattern: string, at: number): boolean {
 interface Piece {
   readonly text: string
   readonly next: number
+  /** How many tables of characters the engine reads for it. */
+  readonly tables: number
+  readonly hasWideRange?: true
+}
+
+function unitsOf({ tables, hasWideRange }: Piece, isFolded: boolean): number {
+  if (tables === 0) return regexUnits.char
+  if (isFolded && hasWideRange) return regexUnits.foldedRange
+  return tables * (isFolded ? regexUnits.foldedTable : regexUnits.table)
 }
 
 function translateEscape(pattern: string, at: number, inClass: boolean): Result<Piece, string> {
   const letter = pattern[at + 1]
   if (letter === undefined) return err('a backslash at the end')
   const next = at + 2
-  const piece = (text: string, end = next) => ok({ text, next: end })
-  const wrapped = (content: string, negated: string) => piece(inClass ? content : `[${negated}${content}]`)
+  const piece = (text: string, tables: number) => ok({ text, next, tables })
+  const wrapped = (content: string, negated: string, tables: number) =>
+    piece(inClass ? content : `[${negated}${content}]`, tables)
   switch (letter) {
     case 'd':
-      return piece('\\p{Nd}')
+      return piece('\\p{Nd}', 1)
     case 'D':
-      return piece('\\P{Nd}')
+      return piece('\\P{Nd}', 1)
     case 'w':
-      return wrapped(wordClass, '')
+      return wrapped(wordClass, '', 4)
     case 'W':
-      return inClass ? piece(notWordClass()) : wrapped(wordClass, '^')
+      return inClass ? piece(notWordClass(), notWordTables) : wrapped(wordClass, '^', 4)
     case 's':
-      return wrapped(spaceClass, '')
+      return wrapped(spaceClass, '', 1)
     case 'S':
-      return inClass ? piece(notSpaceClass) : wrapped(spaceClass, '^')
+      return inClass ? ok({ ...piece(notSpaceClass, 1).value, hasWideRange: true }) : wrapped(spaceClass, '^', 1)
     case 'u':
     case 'U':
       return codePointEscape(pattern, at)
     case 'b':
-      return pattern[next] === '{' ? err('\\b{…} is outside the dialect') : piece('\\b')
+      return pattern[next] === '{' ? err('\\b{…} is outside the dialect') : piece('\\b', 0)
     case 'h':
     case 'Q':
     case 'E':
@@ -156,26 +221,32 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Result<
     default:
       if (/\d/.test(letter) || letter === 'k') return err('a back-reference is outside the linear-time dialect')
       if (letter === 'x' || letter === 'p' || letter === 'P') return bracedEscape(pattern, at)
-      return piece(pattern.slice(at, next))
+      return piece(pattern.slice(at, next), 0)
   }
 }
 
 /** `\x{41}`, `\p{Greek}`: taken whole, so that nothing inside is mistaken for syntax. */
 function bracedEscape(pattern: string, at: number): Result<Piece, string> {
-  if (pattern[at + 2] !== '{') return ok({ text: pattern.slice(at, at + 2), next: at + 2 })
+  const tables = pattern[at + 1] === 'x' ? 0 : 1
+  if (pattern[at + 2] !== '{') return ok({ text: pattern.slice(at, at + 2), next: at + 2, tables })
   const end = pattern.indexOf('}', at)
   if (end < 0) return err(`\\${pattern[at + 1]}{ without a }`)
-  return ok({ text: pattern.slice(at, end + 1), next: end + 1 })
+  return ok({ text: pattern.slice(at, end + 1), next: end + 1, tables })
 }
 
 function codePointEscape(pattern: string, at: number): Result<Piece, string> {
   const form = /^\\(?:[uU]\{([0-9a-fA-F]{1,6})\}|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/.exec(pattern.slice(at, at + 12))
   if (form === null) return err('\\u needs four hex digits or \\u{…}')
-  return ok({ text: `\\x{${form[1] ?? form[2] ?? form[3]}}`, next: at + form[0].length })
+  return ok({ text: `\\x{${form[1] ?? form[2] ?? form[3]}}`, next: at + form[0].length, tables: 0 })
 }
 
-function translateClass(pattern: string, start: number): Result<Piece, string> {
+function translateClass(
+  pattern: string,
+  start: number,
+  isFolded: boolean,
+): Result<{ text: string; next: number; units: number }, string> {
   let at = start + 1
+  let units = 0
   let out = '['
   if (pattern[at] === '^') {
     out += '^'
@@ -191,6 +262,7 @@ function translateClass(pattern: string, start: number): Result<Piece, string> {
     if (posix !== null) {
       out += posix[0]
       at += posix[0].length
+      units += isFolded ? regexUnits.foldedRange : regexUnits.char
     } else if (char === '[') return err('a class inside a class is outside the dialect')
     else if ('&-~'.includes(char) && pattern[at + 1] === char) {
       return err(`the class operation ${char}${char} is outside the dialect`)
@@ -199,14 +271,19 @@ function translateClass(pattern: string, start: number): Result<Piece, string> {
       if (!piece.ok) return piece
       out += piece.value.text
       at = piece.value.next
+      units += unitsOf(piece.value, isFolded)
     } else {
+      const isWideRange = char === '-' && /[^\0-\x5b\x5d-\x7f]/.test(pattern[at + 1] ?? '')
+      units += isFolded && isWideRange ? regexUnits.foldedRange : regexUnits.char
       out += char
       at++
     }
   }
-  return at < pattern.length ? ok({ text: `${out}]`, next: at + 1 }) : err('a class without a ]')
+  return at < pattern.length ? ok({ text: `${out}]`, next: at + 1, units }) : err('a class without a ]')
 }
 
+/** It has some 700 ranges, which take as long as this many tables. */
+const notWordTables = 25
 let notWordRanges: string | undefined
 
 /** Everything that `\w` does not hold, as ranges: RE2 has no complement inside a class. Worked out when first needed. */

@@ -49,11 +49,12 @@ export function selectFlags(project: CompiledProject, selection: FlagSelection):
   const byContext = project.hasContextFlags && selection.contexts.length > 0
   if (!byRuntime && !byContext && !selection.surveyFlagsOnly && selection.flagKeys === null) return null
   const runtime = byRuntime ? requestRuntime(selection.runtime) : 'all'
+  const contexts = byContext ? new Set(selection.contexts) : noContexts
   const named = selection.flagKeys === null ? null : withDependencies(project, selection.flagKeys)
   return project.flags.map((flag, position) => {
     if (flag === undefined || (named !== null && !named.has(position))) return false
     if (selection.surveyFlagsOnly && !flag.key.startsWith('survey-targeting-')) return false
-    return fitsRuntime(flag, runtime) && (!byContext || fitsContexts(flag, selection.contexts))
+    return fitsRuntime(flag, runtime) && (!byContext || fitsContexts(flag, contexts))
   })
 }
 
@@ -61,8 +62,10 @@ function fitsRuntime(flag: CompiledFlag, runtime: RequestRuntime): boolean {
   return flag.runtime === 'all' || runtime === 'all' || flag.runtime === runtime
 }
 
-function fitsContexts(flag: CompiledFlag, contexts: readonly string[]): boolean {
-  return flag.contexts.length === 0 || flag.contexts.some(context => contexts.includes(context))
+const noContexts: ReadonlySet<string> = new Set()
+
+function fitsContexts(flag: CompiledFlag, contexts: ReadonlySet<string>): boolean {
+  return flag.contexts.length === 0 || flag.contexts.some(context => contexts.has(context))
 }
 
 /** The named flags and, transitively, those they test. Unknown keys are nobody. */

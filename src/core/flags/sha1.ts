@@ -1,9 +1,12 @@
 // SHA-1 of a short text, for flag hashes: our own, because handing 30 bytes to node:crypto costs four times as much as
 // hashing them. Only the 60 bits that a flag hash reads are given out; nothing here is meant for secrets.
 
+import { createHash } from 'node:crypto'
 import { compress } from './sha1-compress.ts'
 
 const blockBytes = 64
+/** Longer texts are node:crypto's, which is several times as fast by then. */
+const ownCharsMax = 16 * 1024
 /** One block and the state so far; safe to share, since hashing never waits. */
 const words = new Int32Array(16)
 const state = new Int32Array(5)
@@ -71,6 +74,11 @@ function put(text: string, at: number): boolean {
 }
 
 function hashBytes(text: string): void {
+  if (text.length > ownCharsMax) {
+    const digest = createHash('sha1').update(text).digest()
+    for (let index = 0; index < state.length; index++) state[index] = digest.readInt32BE(4 * index)
+    return
+  }
   const roomBytes = text.length * 3 + blockBytes + 9
   if (scratch.length < roomBytes) scratch = new Uint8Array(roomBytes)
   const length = encoder.encodeInto(text, scratch).written

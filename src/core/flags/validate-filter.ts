@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
-import { compileFlagRegex } from './regex-dialect.ts'
+import { compileFlagRegex, patternUnits, patternUnitsMax } from './regex-dialect.ts'
 
 const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 type FilterType = (typeof filterTypes)[number]
@@ -25,15 +25,21 @@ type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'numbe
 
 const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 
-/**
- * Compiling a pattern of 1,000 characters may take 50 ms of the event loop, and a flag may hold any number of them:
- * what they may have together.
- */
+/** What the different regular expressions of a flag may have together: compiling them holds the event loop. */
 export const patternCharsOfFlagMax = 5_000
+/** In the units of `regex-cost.ts`: 15 to 30 ms for the worst ones, and room for a hundred addresses with `\w`. */
+export const patternUnitsOfFlagMax = 15_000
 
 /** What is left for the regular expressions of one flag; spent while its filters are validated. */
 export interface PatternBudget {
   charsLeft: number
+  unitsLeft: number
+  /** They are compiled once, however many filters have them. */
+  readonly paidFor: Set<string>
+}
+
+export function patternBudgetOfFlag(): PatternBudget {
+  return { charsLeft: patternCharsOfFlagMax, unitsLeft: patternUnitsOfFlagMax, paidFor: new Set() }
 }
 
 /**
@@ -158,9 +164,16 @@ function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue, patter
 
 function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
   if (typeof value !== 'string') return 'The value must be text: a regular expression.'
-  patterns.charsLeft -= value.length
+  if (!patterns.paidFor.has(value)) {
+    patterns.paidFor.add(value)
+    patterns.charsLeft -= value.length
+    if (patterns.charsLeft >= 0) patterns.unitsLeft -= Math.min(patternUnits(value), patternUnitsMax)
+  }
   if (patterns.charsLeft < 0) {
     return `The regular expressions of a flag have at most ${patternCharsOfFlagMax} characters together.`
+  }
+  if (patterns.unitsLeft < 0) {
+    return 'The regular expressions of the flag are too large together: use fewer counted repetitions and classes such as \\w.'
   }
   const compiled = compileFlagRegex(value)
   return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`

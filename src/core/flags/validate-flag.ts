@@ -3,7 +3,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
-import { groupTypeIndexIssues, type PatternBudget, patternCharsOfFlagMax, validateFilter } from './validate-filter.ts'
+import { misspeltFields } from './misspelt-fields.ts'
+import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
 
 export const flagKeyLengthMax = 400
 export const evaluationRuntimes = ['all', 'client', 'server'] as const
@@ -21,7 +22,7 @@ export interface FlagToValidate {
 const weightTolerance = 1e-6
 
 /**
- * Everything that is wrong, in the order it stands in the definition; empty when the flag may be stored.
+ * Everything that is wrong, in the order it stands in the definition, but misspelt fields first; empty when the flag may be stored.
  * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written); key charset and
  * weights of 100 are what the product's own forms ask for; the rest ours.
  */
@@ -53,8 +54,9 @@ function validateFlagKey(key: string): FlagIssue[] {
 
 function validateFilters(filters: JsonValue): FlagIssue[] {
   if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
-  const patterns: PatternBudget = { charsLeft: patternCharsOfFlagMax }
+  const patterns = patternBudgetOfFlag()
   return [
+    ...misspeltFields(filters),
     ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
     ...validateVariants(ownValue(filters, 'multivariate')),
     ...objectOrNull(ownValue(filters, 'payloads'), 'filters.payloads'),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { keyOf } from '#adapters/memory/memory-state.ts'
 import { anEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
-import { isIllegalDistinctId } from './person-merge.ts'
+import { isIllegalDistinctId, mergedDistinctIdCountMax } from './person-merge.ts'
 import { personUuid } from './person-uuid.ts'
 
 const identify = (survivor: string, other: string, more = {}) =>
@@ -17,6 +18,27 @@ describe('linking distinct ids', () => {
     assert.deepEqual([world.mappingVersion('user'), world.mappingVersion('anon')], [0, 0])
     assert.deepEqual([world.person('user')?.version, world.person('user')?.isIdentified], [0, true])
     assert.deepEqual(world.chunks[0]?.rows.overrides, [])
+  })
+
+  it('does not merge away a person with very many ids, and merges others into it', async () => {
+    const world = applyingWorld()
+    await world.apply(anEvent('$pageview', 'many'), anEvent('$pageview', 'few'))
+    const many = world.person('many')!
+    for (let n = 0; n < mergedDistinctIdCountMax; n++)
+      world.state.mappings.set(keyOf(1, `id-${n}`), {
+        projectId: 1,
+        distinctId: `id-${n}`,
+        personUuid: many.uuid,
+        version: 0,
+      })
+    await world.apply(anEvent('$merge_dangerously', 'few', { alias: 'id-7' }), anEvent('$pageview', 'many'))
+    assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
+    assert.equal(world.rows.length, 4)
+    assert.equal(world.person('few')?.isIdentified, true)
+    assert.equal(world.person('id-7')?.uuid, many.uuid)
+    await world.apply(anEvent('$merge_dangerously', 'many', { alias: 'few' }))
+    assert.equal(world.person('few')?.uuid, many.uuid)
+    assert.equal(world.chunks.at(-1)?.changes.mappings.length, 1)
   })
 
   it('keeps the id of personless events when only the other id had some', async () => {
@@ -95,6 +117,20 @@ describe('linking distinct ids', () => {
     assert.equal(world.mappingVersion('a'), 2)
   })
 
+  it('moves what a chain merged away in the order that keeps the assignments of the nearest', async () => {
+    const world = applyingWorld()
+    await world.apply(...['a', 'b', 'c', 'd'].map(id => anEvent('e', id)))
+    await world.apply(
+      anEvent('$merge_dangerously', 'b', { alias: 'a' }),
+      anEvent('$merge_dangerously', 'd', { alias: 'c' }),
+      anEvent('$merge_dangerously', 'd', { alias: 'b' }),
+    )
+    assert.deepEqual(
+      world.chunks[1]?.changes.deletedPersons.map(({ uuid }) => uuid),
+      ['c', 'b', 'a'].map(id => personUuid(1, id)),
+    )
+  })
+
   it('creates and merges away a person in one chunk without leaving a trace of it', async () => {
     const world = applyingWorld()
     await world.apply(anEvent('e', 'anon'), anEvent('e', 'user'), identify('user', 'anon'))
@@ -138,13 +174,14 @@ describe('linking distinct ids', () => {
       anEvent('$identify', 'user', { $anon_distinct_id: 5 }),
       anEvent('$create_alias', 'user', { alias: ['x'] }),
       identify('user', 'anon', { $process_person_profile: false }),
+      anEvent('$identify', 'user', '{"$anon_distinct_id":1.0}'),
+      anEvent('$identify', 'user', '{"$anon_distinct_id":{"toString":1}}'),
     )
     assert.deepEqual(world.rows, [])
-    assert.deepEqual(world.warningTypes(), [
-      'invalid_anon_distinct_id',
-      'invalid_alias',
-      'invalid_event_when_process_person_profile_is_false',
-    ])
+    assert.deepEqual(
+      [...new Set(world.warningTypes())],
+      ['invalid_anon_distinct_id', 'invalid_alias', 'invalid_event_when_process_person_profile_is_false'],
+    )
   })
 
   it('knows the ids that stand for nobody', () => {

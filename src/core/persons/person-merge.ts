@@ -20,15 +20,27 @@ export type MergeOutcome =
   | { readonly kind: 'none' }
   | { readonly kind: 'illegal'; readonly illegalId: string }
   /** Neither id leads to a person: one is to be created for both. */
-  | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: number }
-  /** `refused`: both persons go on, the survivor's is identified. `merged`: its version is already raised. */
-  | { readonly kind: 'linked' | 'merged' | 'refused'; readonly person: WorkingPerson }
+  | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: 0 | 1 }
+  /**
+   * `refused`, `too_many_ids`: both persons go on, the survivor's is identified. `merged`: its version is already raised.
+   */
+  | { readonly kind: 'linked' | 'merged' | 'refused' | 'too_many_ids'; readonly person: WorkingPerson }
 
-/** The link an event asks for; null when it lacks what that needs and is an ordinary event. */
+/**
+ * A person with more distinct ids than this is not merged into another one: each of them is a row of the state and one of
+ * the event store to write, in one transaction. Others may be merged into it. Source: docs/wire/ingestion.md 6.4; ours.
+ */
+export const mergedDistinctIdCountMax = 10_000
+
+/**
+ * The link an event asks for; null when it lacks what that needs and is an ordinary event. Ids of another type are none:
+ * their event is dropped. Source: docs/wire/ingestion.md 6.4, 6.5.
+ */
 export function mergeRequestOf(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {
     const otherId = ownValue(properties, '$anon_distinct_id')
-    return otherId === undefined ? null : linkTo(otherId === null ? 'null' : String(otherId), false)
+    if (otherId === null) return linkTo('null', false)
+    return typeof otherId === 'string' ? linkTo(otherId, false) : null
   }
   if (eventName !== '$create_alias' && eventName !== '$merge_dangerously') return null
   const alias = ownValue(properties, 'alias')
@@ -65,6 +77,7 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
   }
   if (survivor === other) return { kind: 'linked', person: survivor }
   if (other.isIdentified && !request.dangerously) return { kind: 'refused', person: survivor }
+  if (other.mappings.length > mergedDistinctIdCountMax) return { kind: 'too_many_ids', person: survivor }
   mergePersons(state, survivor, other)
   return { kind: 'merged', person: survivor }
 }

@@ -35,7 +35,8 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
       return person
     }
     case 'refused':
-      warn('cannot_merge_already_identified', {
+    case 'too_many_ids':
+      warn(outcome.kind === 'refused' ? 'cannot_merge_already_identified' : 'cannot_merge_too_many_distinct_ids', {
         sourcePersonDistinctId: merge.otherId,
         targetPersonDistinctId: distinctId,
         eventUuid: event.uuid,

@@ -65,6 +65,11 @@ describe('updating a person', () => {
     assert.equal(JSON.parse(world.rows[1]!.personPropertiesJson).$current_url, '/2')
     const about = await after(page('/1'), ['$set', { $set: { $current_url: '/2' } }])
     assert.equal(about.properties.$current_url, '/2')
+    const nothingMore = await after(
+      ['e', { $browser: 'Chrome', $set: { gone: null } }],
+      ['e', { $browser: 'Firefox', $set: { gone: null }, $set_once: { gone: 1 } }],
+    )
+    assert.deepEqual([nothingMore.properties.$browser, nothingMore.person.version], ['Chrome', 0])
     const withMore = await after(page('/1'), ['$pageview', { $current_url: '/2', $set: { plan: 'pro' } }])
     assert.deepEqual([withMore.properties.$current_url, withMore.properties.plan], ['/2', 'pro'])
   })

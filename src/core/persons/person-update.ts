@@ -82,9 +82,10 @@ function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset
       if (!isSameValue(properties[key], set[key]) && !filteredProperties.has(key)) return true
     }
   if (setOnce !== null)
-    for (const key of Object.keys(setOnce))
-      if (fillsOnce(properties, setOnce, key) && !filteredProperties.has(key)) return true
-      else if (!Object.hasOwn(properties, key)) return true
+    for (const key of Object.keys(setOnce)) {
+      if (!fillsOnce(properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
+      if (!Object.hasOwn(properties, key) || !filteredProperties.has(key)) return true
+    }
   for (const key of unset) if (Object.hasOwn(properties, key)) return true
   return false
 }

@@ -17,17 +17,14 @@ import {
   isInlineBody,
   type PreparedCapture,
 } from '#wire/decode-capture.ts'
-import type { DecodeJob } from '#wire/decode-thread.ts'
+import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
-import { encodeWireError, type WireError } from '#wire/wire-error.ts'
-import { type Route, sendJson } from '../route.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface CaptureRouteDependencies {
   readonly service: CaptureService
   /** Runs `wire/decode-thread.ts`. */
-  readonly decodeThreads: {
-    run(job: DecodeJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedCapture>
-  }
+  readonly decodeThreads: DecodePool
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   readonly random: RandomUint32
@@ -41,6 +38,7 @@ const capturePaths = [
   { path: '/i/v0/e', legacy: false, engage: false },
   { path: '/track', legacy: true, engage: false },
   { path: '/engage', legacy: true, engage: true },
+  { path: '/i/v0/ai/batch', legacy: false, engage: false },
 ] as const
 type CapturePath = (typeof capturePaths)[number]
 
@@ -80,7 +78,7 @@ function handleCapture(
   const { service, clock, random } = dependencies
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
-  if (!query.ok) return refuse(reply, query.error)
+  if (!query.ok) return sendError(reply, query.error)
   const { headers } = request
   const input: CaptureInput = {
     body: request.body as Buffer,
@@ -108,13 +106,11 @@ function handleCapture(
 
 async function decodeElsewhere(
   dependencies: CaptureRouteDependencies,
-  { input, receivedAtMs, ip }: Omit<DecodeJob, 'input'> & { readonly input: CaptureInput },
+  { input, receivedAtMs, ip }: Pick<CaptureJob, 'receivedAtMs' | 'ip'> & { readonly input: CaptureInput },
   exchange: Exchange,
 ): Promise<void> {
-  // What lies in memory of its own moves to the thread; a slice of a shared pool is copied.
-  const whole = input.body.buffer.byteLength === input.body.length
-  const body = whole ? (input.body as Buffer<ArrayBuffer>) : new Uint8Array(input.body)
-  const job: DecodeJob = { input: { ...input, body }, receivedAtMs, ip }
+  const body = movableBytes(input.body)
+  const job: CaptureJob = { kind: 'capture', input: { ...input, body }, receivedAtMs, ip }
   let prepared: PreparedCapture
   try {
     prepared = await dependencies.decodeThreads.run(job, body.length, [body.buffer])
@@ -139,7 +135,7 @@ function answerPrepared(
     case 'refused': {
       const { error, token, body } = prepared
       service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body }, receivedAtMs)
-      return refuse(exchange.reply, error)
+      return sendError(exchange.reply, error)
     }
   }
 }
@@ -152,10 +148,10 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
       else sendJson(exchange.reply, 200, accepted)
       break
     case 'refused':
-      refuse(exchange.reply, eventRefused(outcome.refusal))
+      sendError(exchange.reply, eventRefused(outcome.refusal))
       break
     case 'unknown_project':
-      refuse(exchange.reply, captureErrors.unknownApiKey)
+      sendError(exchange.reply, captureErrors.unknownApiKey)
       break
     case 'unavailable':
       refuseForNow(exchange)
@@ -165,17 +161,12 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
 /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
 function refuseForNow({ reply, random }: Exchange): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
-  refuse(reply, captureErrors.transient)
+  sendError(reply, captureErrors.transient)
 }
 
 function decodeInline(input: CaptureInput): DecodedCapture {
-  const compressionAnnounced = input.compression !== '' || input.contentEncoding !== ''
-  if (!isInlineBody(input.body, compressionAnnounced)) return { kind: 'too_much_work' }
+  if (!isInlineBody(input)) return { kind: 'too_much_work' }
   return decodeCapture(input, inlineLimits)
-}
-
-function refuse(reply: FastifyReply, error: WireError): void {
-  sendJson(reply, error.status, encodeWireError(error))
 }
 
 function textOfHeader(header: string | string[] | undefined): string | null {

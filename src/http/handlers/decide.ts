@@ -1,9 +1,11 @@
-// `/decide` and `/flags`: parse, call one service, encode. Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.1.
+// `/decide` and `/flags`: parse, call one service, encode; bodies that would hold the event loop are decoded in a thread.
+// Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
+import { PortError } from '#ports/port-error.ts'
 import type { DecideResult, DecideService } from '#services/decide.ts'
 import { geoipAddress } from '#wire/client-address.ts'
 import { bodyBytesMax, decideErrors } from '#wire/decide-errors.ts'
@@ -14,19 +16,21 @@ import {
   parseDecideQuery,
   type RawQuery,
 } from '#wire/decide-query.ts'
-import { parseDecideRequest } from '#wire/decide-request.ts'
+import type { DecideContext } from '#wire/decide-request.ts'
 import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags } from '#wire/decide-response.ts'
-import { type DecompressLz64, decodeFlagsBody } from '#wire/flags-body.ts'
-import { encodeWireError, type WireError } from '#wire/wire-error.ts'
-import { type Route, sendJson } from '../route.ts'
+import { decodeFlagsInline, unpackFlags } from '#wire/decode-flags.ts'
+import { type DecodePool, type FlagsJob, movableBytes } from '#wire/decode-thread.ts'
+import type { FlagsBody } from '#wire/flags-body.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface DecideRoutesOptions {
   readonly decide: DecideService
+  /** Runs `wire/decode-thread.ts`. */
+  readonly decodeThreads: DecodePool
   readonly clock: Clock
   /** A version-4 UUID, lower case. */
   readonly newUuid: () => string
-  /** Without it a request that announces lz64 is refused. */
-  readonly decompressLz64?: DecompressLz64
 }
 
 export function decideRoutes(options: DecideRoutesOptions): Route[] {
@@ -66,18 +70,51 @@ function answerEvaluation(
   const endpoint = endpointOf(path, request)
   const query = parseDecideQuery(request.query as RawQuery, endpoint)
   if (!query.ok) return send(reply, query)
-  const parsed = readRequest(endpoint, query.value, request, options.decompressLz64)
-  if (!parsed.ok) return send(reply, parsed)
+  const body = bodyOf(request, query.value)
+  const context = contextOf(endpoint, query.value, request)
+  const parsed = decodeFlagsInline(body, context)
+  if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
+  if (parsed.error === 'too_much_work') return decodeElsewhere(options, body, context, request, reply)
+  send(reply, err(parsed.error))
+}
 
+async function decodeElsewhere(
+  options: DecideRoutesOptions,
+  body: FlagsBody,
+  context: DecideContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const bytes = movableBytes(body.bytes)
+  const job: FlagsJob = { kind: 'flags', body: { ...body, bytes }, context }
+  let parsed: Result<EvaluationRequest, WireError>
+  try {
+    parsed = unpackFlags(await options.decodeThreads.run(job, bytes.length, [bytes.buffer]))
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    reply.header('retry-after', retryAfterSeconds)
+    parsed = err(decideErrors.transient)
+  }
+  if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
+  send(reply, parsed)
+}
+
+function answerParsed(
+  options: DecideRoutesOptions,
+  asked: EvaluationRequest,
+  { endpoint, query }: DecideContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void | Promise<void> {
   const nowMs = options.clock.nowMs()
   const answer: AnswerOptions = {
-    shape: query.value.shape,
+    shape: query.shape,
     endpoint,
-    withConfig: query.value.withConfig,
+    withConfig: query.withConfig,
     requestId: requestIdOf(request, options.newUuid),
     evaluatedAtMs: nowMs,
   }
-  const result = options.decide.decide(parsed.value, nowMs)
+  const result = options.decide.decide(asked, nowMs)
   if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, answer)))
   send(reply, answerOf(result, answer))
 }
@@ -87,30 +124,23 @@ function endpointOf(path: DecideEndpoint, request: FastifyRequest): DecideEndpoi
   return request.headers['x-original-endpoint'] === 'decide' ? 'decide' : path
 }
 
-function readRequest(
-  endpoint: DecideEndpoint,
-  query: DecideQuery,
-  request: FastifyRequest,
-  decompressLz64: DecompressLz64 | undefined,
-): Result<EvaluationRequest, WireError> {
-  const { headers } = request
-  const body = decodeFlagsBody(
-    {
-      bytes: request.body as Buffer,
-      contentType: headers['content-type'],
-      contentEncoding: headers['content-encoding'],
-      compression: query.compression,
-    },
-    decompressLz64,
-  )
-  if (!body.ok) return body
-  return parseDecideRequest(body.value, {
+function bodyOf({ body, headers }: FastifyRequest, query: DecideQuery): FlagsBody {
+  return {
+    bytes: body as Buffer,
+    contentType: headers['content-type'],
+    contentEncoding: headers['content-encoding'],
+    compression: query.compression,
+  }
+}
+
+function contextOf(endpoint: DecideEndpoint, query: DecideQuery, { headers, socket }: FastifyRequest): DecideContext {
+  return {
     endpoint,
     query,
     userAgent: headers['user-agent'] ?? '',
     hasBrowserHeader: browserHeaders.some(name => headers[name] !== undefined),
-    address: geoipAddress(headers, request.socket.remoteAddress),
-  })
+    address: geoipAddress(headers, socket.remoteAddress),
+  }
 }
 
 /** Source: docs/wire/evaluation.md 5.14. */
@@ -134,8 +164,11 @@ function answerOf(result: DecideResult, answer: AnswerOptions): Result<string, W
 
 function send(reply: FastifyReply, answer: Result<string, WireError>): void {
   if (answer.ok) sendJson(reply, 200, answer.value)
-  else sendJson(reply, answer.error.status, encodeWireError(answer.error))
+  else sendError(reply, answer.error)
 }
+
+/** A thread is back within a second; SDKs that send again do not look at it. */
+const retryAfterSeconds = '1'
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 

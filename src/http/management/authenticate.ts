@@ -6,8 +6,8 @@ import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/personal-key-check.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { type Route, sendJson } from '../route.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Route, sendError } from '../route.ts'
 import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {
@@ -48,15 +48,20 @@ export function holdsScope(key: Pick<PersonalKey, 'scopes'>, scope: string): boo
   return scope.endsWith(':read') && key.scopes.includes(`${scope.slice(0, -':read'.length)}:write`)
 }
 
+/** Whether a key is limited to some projects. */
+export function isLimited(key: Pick<PersonalKey, 'scopedProjectIds'>): boolean {
+  return key.scopedProjectIds.length > 0
+}
+
 /** Whether a key may see a project. */
 export function mayUseProject(key: Pick<PersonalKey, 'scopedProjectIds'>, projectId: number): boolean {
-  return key.scopedProjectIds.length === 0 || key.scopedProjectIds.includes(projectId)
+  return !isLimited(key) || key.scopedProjectIds.includes(projectId)
 }
 
 async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: FastifyRequest): Promise<WireError | null> {
-  const secret = bearerSecret(request)
+  const secret = bearerSecret(request) ?? (route.acceptsKeyInQuery === true ? secretInQuery(request) : null)
   // Before the key itself is looked at: a key in a URL ends up in the logs of everything on the way.
-  if (hasKeyInQuery(request)) return keyInQuery
+  if (route.acceptsKeyInQuery !== true && hasKeyInQuery(request)) return keyInQuery
   if (secret === null) return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
   const caller = await keyCheck.find(secret)
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
@@ -73,6 +78,12 @@ async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: Fast
 function bearerSecret(request: FastifyRequest): string | null {
   const match = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')
   return match === null ? null : match[1]!
+}
+
+/** Of SDKs before 2022. */
+function secretInQuery(request: FastifyRequest): string | null {
+  const sent = (request.query as Record<string, string | string[]>).personal_api_key
+  return typeof sent === 'string' && sent !== '' ? sent : null
 }
 
 function hasKeyInQuery(request: FastifyRequest): boolean {
@@ -95,7 +106,7 @@ function isLocalPeer(request: FastifyRequest): boolean {
 function refuse(reply: FastifyReply, error: WireError): void {
   if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="api"')
   if (error.status === 503) reply.header('retry-after', '1')
-  sendJson(reply, error.status, encodeWireError(error))
+  sendError(reply, error)
 }
 
 const notAuthenticated = wireError(

@@ -9,7 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Route } from '../route.ts'
 import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
-import { callerOf, mayUseProject } from './authenticate.ts'
+import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
@@ -120,7 +120,7 @@ export async function currentProject(
     const project = await management.findProject(projectId)
     if (project !== null) return project
   }
-  if (caller.scopedProjectIds.length > 0) return null
+  if (isLimited(caller)) return null
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
   return results[0] ?? null
 }
@@ -136,7 +136,8 @@ function findProjectOf(
 }
 
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
-  const parseBody = endpoint.body === undefined ? null : createBodyParser(endpoint.body)
+  const parseBody =
+    endpoint.body === undefined ? null : createBodyParser(endpoint.body, endpoint.success.schema ?? null)
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)

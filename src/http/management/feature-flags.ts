@@ -1,7 +1,7 @@
 // Feature flags: list, create, read, change, delete. History is in `flag-versions.ts`.
 
 import type { Flag } from '#core/flags/flag.ts'
-import { createFlag, deleteFlag, type FlagRefusal, updateFlag, type WrittenFlag } from '#services/manage-flags.ts'
+import { createFlag, deleteFlag, updateFlag } from '#services/manage-flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createFlagSchema,
@@ -11,13 +11,13 @@ import {
   updateFlagSchema,
   writtenFlagSchema,
 } from '#wire/management.ts'
-import { wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, missing, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
+import { answer, noContent, permissionDenied, refusal } from './answers.ts'
 import { holdsScope } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { answerFlagWrite, flagRoutes, refuseFlag } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
-import { booleanParam, pageParams, type QuerySpec, textParam } from './query-params.ts'
+import { booleanParam, pageParams, textParam } from './query-params.ts'
 
 const tag = 'feature_flags'
 const skipValidation = booleanParam(
@@ -70,22 +70,22 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           { ...fields, key: body.key },
           { ...legacyPercentage(body), skipValidation: skips, by: caller.label },
         )
-        return created.ok ? answerWritten(201, created.value, skips) : refuseFlag(created.error)
+        return answerFlagWrite(201, created, { withWarnings: skips })
       },
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'GET',
-      path: '/feature_flags/:flagId',
+      path: '',
       id: 'feature_flags_retrieve',
       tag,
       summary: 'One flag by id or key; deleted ones by id.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagSchema },
-      handle: call => withFlag(deps, call, async flag => answer(200, encodeFlag(flag))),
+      handle: async ({ flag }) => answer(200, encodeFlag(flag)),
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'PATCH',
-      path: '/feature_flags/:flagId',
+      path: '',
       id: 'feature_flags_update',
       tag,
       summary: 'Change some of a flag; adds 1 to its version. `deleted: true` deletes it, `false` takes it back.',
@@ -93,79 +93,35 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       query: { skip_validation: skipValidation },
       body: updateFlagSchema,
       success: { status: 200, schema: writtenFlagSchema },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const { caller, query, body } = call
-          const skips = query.skip_validation === true
-          if (skips && !holdsScope(caller, '*')) return refuseSkipping()
-          const updated = await updateFlag(deps, flag, decodeFlag(body), {
-            ...legacyPercentage(body),
-            ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
-            skipValidation: skips,
-            by: caller.label,
-          })
-          return updated.ok ? answerWritten(200, updated.value, skips) : refuseFlag(updated.error)
-        }),
+      handle: async ({ caller, flag, query, body }) => {
+        const skips = query.skip_validation === true
+        if (skips && !holdsScope(caller, '*')) return refuseSkipping()
+        const updated = await updateFlag(deps, flag, decodeFlag(body), {
+          ...legacyPercentage(body),
+          ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
+          skipValidation: skips,
+          by: caller.label,
+        })
+        return answerFlagWrite(200, updated, { withWarnings: skips })
+      },
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'DELETE',
-      path: '/feature_flags/:flagId',
+      path: '',
       id: 'feature_flags_destroy',
       tag,
       summary: 'Delete a flag: it leaves every answer and frees its key; its history stays.',
       scope: 'feature_flag:write',
       success: { status: 204 },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const deleted = await deleteFlag(deps, flag, call.caller.label)
-          return deleted.ok ? noContent : refuseFlag(deleted.error)
-        }),
+      handle: async ({ caller, flag }) => {
+        const deleted = await deleteFlag(deps, flag, caller.label)
+        return deleted.ok ? noContent : refuseFlag(deleted.error)
+      },
     }),
   ]
 }
 
-/** Finds the flag that `:flagId` names, an id or a key, in the project of the call; 404 when there is none. */
-export async function withFlag<Q extends QuerySpec, B>(
-  deps: Pick<ManagementDeps, 'management'>,
-  call: ProjectCall<Q, B>,
-  handle: (flag: Flag) => Promise<Answer>,
-): Promise<Answer> {
-  const flag = await deps.management.findFlag(call.project.id, call.params.flagId!)
-  return flag === null ? refusal(noSuchFlag) : handle(flag)
-}
-
-const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
-
-/** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
-export function refuseFlag(error: FlagRefusal): Answer {
-  switch (error.kind) {
-    case 'not_found':
-      return refusal(notFoundHere)
-    case 'key_taken':
-      return refusal(wireError(400, 'unique', 'There is already a feature flag with this key.', 'key'))
-    case 'invalid': {
-      const first = error.issues[0]!
-      return refusal(wireError(400, first.code, first.message, first.path))
-    }
-    case 'stale_version': {
-      const current = error.current.version
-      const detail = `The flag is at version ${current}; this change was made to version ${error.sentVersion}. Read it again and repeat the change.`
-      const extra = { current_version: current, sent_version: error.sentVersion }
-      return refusal(wireError(409, 'conflict', detail, 'version'), extra)
-    }
-    default:
-      return error satisfies never
-  }
-}
-
-export function answerWritten(status: number, written: WrittenFlag, withWarnings: boolean): Answer {
-  const flag = encodeFlag(written.flag)
-  if (!withWarnings) return answer(status, flag)
-  const warnings = written.warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message }))
-  return answer(status, { ...flag, warnings })
-}
-
-function refuseSkipping(): Answer {
+function refuseSkipping() {
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }
 

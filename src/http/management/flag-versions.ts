@@ -18,97 +18,91 @@ import {
 } from '#wire/management.ts'
 import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { answerWritten, refuseFlag, withFlag } from './feature-flags.ts'
+import type { ManagementRoute } from './endpoint.ts'
+import { answerFlagWrite, flagRoutes } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
 
 const tag = 'feature_flags'
-const base = '/feature_flags/:flagId'
 const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')
 
 export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'GET',
-      path: `${base}/versions`,
+      path: '/versions',
       id: 'feature_flags_versions_list',
       tag,
       summary: 'All versions of a flag, newest first.',
       scope: 'feature_flag:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, call.query)
-          return answer(200, countedPage(call.request, call.query, count, results.map(encodeFlagVersion)))
-        }),
+      handle: async ({ request, flag, query }) => {
+        const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
+        return answer(200, countedPage(request, query, count, results.map(encodeFlagVersion)))
+      },
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'GET',
-      path: `${base}/versions/:version`,
+      path: '/versions/:version',
       id: 'feature_flags_versions_retrieve',
       tag,
       summary: 'The flag as it stood at one version.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagVersionSchema },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const version = await findVersion(deps, flag, call.params.version!)
-          return version === null ? refusal(noSuchVersion) : answer(200, encodeFlagVersion(version))
-        }),
+      handle: async ({ flag, params }) => {
+        const version = await findVersion(deps, flag, params.version!)
+        return version === null ? refusal(noSuchVersion) : answer(200, encodeFlagVersion(version))
+      },
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'GET',
-      path: `${base}/versions/:version/diff/:otherVersion`,
+      path: '/versions/:version/diff/:otherVersion',
       id: 'feature_flags_versions_diff',
       tag,
       summary: 'What is different in the second version.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagDiffSchema },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const from = await findVersion(deps, flag, call.params.version!)
-          const to = await findVersion(deps, flag, call.params.otherVersion!)
-          if (from === null || to === null) return refusal(noSuchVersion)
-          const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag) }
-          return answer(200, diff)
-        }),
+      handle: async ({ flag, params }) => {
+        const from = await findVersion(deps, flag, params.version!)
+        const to = await findVersion(deps, flag, params.otherVersion!)
+        if (from === null || to === null) return refusal(noSuchVersion)
+        const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag) }
+        return answer(200, diff)
+      },
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'POST',
-      path: `${base}/versions/:version/restore`,
+      path: '/versions/:version/restore',
       id: 'feature_flags_versions_restore',
       tag,
       summary: 'Make an earlier version the newest one.',
       scope: 'feature_flag:write',
       success: { status: 200, schema: flagSchema },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const version = versionNumber(call.params.version!)
-          if (version === null) return refusal(noSuchVersion)
-          const restored = await restoreFlag(deps, flag, version, call.caller.label)
-          return restored.ok ? answerWritten(200, restored.value, false) : refuseFlag(restored.error)
-        }),
+      handle: async ({ caller, flag, params }) => {
+        const version = versionNumber(params.version!)
+        if (version === null) return refusal(noSuchVersion)
+        const restored = await restoreFlag(deps, flag, version, caller.label)
+        return answerFlagWrite(200, restored, { withWarnings: false })
+      },
     }),
-    ...projectRoutes(deps, {
+    ...flagRoutes(deps, {
       method: 'GET',
-      path: `${base}/activity`,
+      path: '/activity',
       id: 'feature_flags_activity',
       tag,
       summary: 'Who changed what, newest first.',
       scope: 'feature_flag:read',
       query: pageParams(10, 100),
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
-      handle: call =>
-        withFlag(deps, call, async flag => {
-          const { limit, offset } = call.query
-          // One more than asked for: the oldest of the page is compared with the one before it.
-          const page = { limit: limit + 1, offset }
-          const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, page)
-          const activity = results.slice(0, limit).map((version, index) => toActivity(version, results[index + 1]))
-          return answer(200, countedPage(call.request, call.query, count, activity))
-        }),
+      handle: async ({ request, flag, query }) => {
+        const { limit, offset } = query
+        // One more than asked for: the oldest of the page is compared with the one before it.
+        const page = { limit: limit + 1, offset }
+        const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, page)
+        const activity = results.slice(0, limit).map((version, index) => toActivity(version, results[index + 1]))
+        return answer(200, countedPage(request, query, count, activity))
+      },
     }),
   ]
 }

@@ -9,7 +9,7 @@ export interface OpenApiDeps {
   /** Version of this server. */
   readonly version: string
   readonly managementRoutes: readonly ManagementRoute[]
-  /** Every other route of the table: wire, health. */
+  /** Every other route of the table: wire, health, metrics. */
   readonly otherRoutes: readonly Route[]
 }
 
@@ -101,6 +101,7 @@ function describeOther(route: Route): Json {
     operationId: `${route.method.toLowerCase()}_${route.path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
     tags: [route.group],
     summary: accessSummaries[route.access],
+    ...(route.access in accessSecurity ? { security: accessSecurity[route.access] } : {}),
     parameters: pathParameters(route.path),
     responses: { 200: { description: 'Done.' } },
   }
@@ -111,6 +112,12 @@ const accessSummaries: Record<RouteAccess, string> = {
   project_key: 'With the project API key in the request.',
   personal_key: 'With a personal API key.',
   operator: 'From this machine, or with a personal API key.',
+}
+
+/** `{}`: without any, which is what a process on this machine may. */
+const accessSecurity: Partial<Record<RouteAccess, Json[]>> = {
+  personal_key: [{ personalApiKey: [] }],
+  operator: [{}, { personalApiKey: [] }],
 }
 
 function pathParameters(path: string): Json[] {

@@ -1,5 +1,7 @@
 // Personal API keys. Only a key with all scopes and all projects manages keys: another one could widen itself.
 
+import type { TSchema } from 'typebox'
+import { nearestScope, scopeObjects } from '#core/scopes.ts'
 import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage-keys.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
@@ -10,8 +12,9 @@ import {
 } from '#wire/management.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
+import { isLimited } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
-import { type Call, instanceRoutes, type ManagementRoute } from './endpoint.ts'
+import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './endpoint.ts'
 import { countedPage } from './page.ts'
 import { pageParams, type QuerySpec } from './query-params.ts'
 
@@ -21,33 +24,27 @@ const onePath = ['/api/personal_api_keys/:keyId']
 
 export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
-    ...instanceRoutes(deps, {
+    ...keyRoutes(deps, {
       method: 'GET',
       paths,
       id: 'personal_api_keys_list',
-      tag,
       summary: 'List personal API keys, without their secrets.',
-      scope: '*',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(personalKeySchema) },
-      handle: async ({ request, caller, query }) => {
-        if (isLimited(caller)) return refuseLimited()
+      handle: async ({ request, query }) => {
         const keys = await deps.management.listPersonalKeys()
         const results = keys.slice(query.offset, query.offset + query.limit).map(encodePersonalKey)
         return answer(200, countedPage(request, query, keys.length, results))
       },
     }),
-    ...instanceRoutes(deps, {
+    ...keyRoutes(deps, {
       method: 'POST',
       paths,
       id: 'personal_api_keys_create',
-      tag,
       summary: 'Create a personal API key. `value`, the key itself, is in this answer only.',
-      scope: '*',
       body: createPersonalKeySchema,
       success: { status: 201, schema: createdPersonalKeySchema },
-      handle: async ({ caller, body }) => {
-        if (isLimited(caller)) return refuseLimited()
+      handle: async ({ body }) => {
         const created = await createPersonalKey(deps, {
           label: body.label,
           scopes: body.scopes,
@@ -67,30 +64,24 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: personalKeySchema },
       handle: async ({ caller }) => answer(200, encodePersonalKey(caller)),
     }),
-    ...instanceRoutes(deps, {
+    ...keyRoutes(deps, {
       method: 'GET',
       paths: onePath,
       id: 'personal_api_keys_retrieve',
-      tag,
       summary: 'One personal API key, without its secret.',
-      scope: '*',
       success: { status: 200, schema: personalKeySchema },
-      handle: async ({ caller, params }) => {
-        if (isLimited(caller)) return refuseLimited()
+      handle: async ({ params }) => {
         const key = (await deps.management.listPersonalKeys()).find(({ id }) => id === params.keyId)
         return key === undefined ? refusal(notFoundHere) : answer(200, encodePersonalKey(key))
       },
     }),
-    ...instanceRoutes(deps, {
+    ...keyRoutes(deps, {
       method: 'DELETE',
       paths: onePath,
       id: 'personal_api_keys_destroy',
-      tag,
       summary: 'Delete a personal API key. It stops working at once.',
-      scope: '*',
       success: { status: 204 },
-      handle: async ({ caller, params }) => {
-        if (isLimited(caller)) return refuseLimited()
+      handle: async ({ params }) => {
         const deleted = await deletePersonalKey(deps, params.keyId!)
         return deleted.ok ? noContent : refusal(notFoundHere)
       },
@@ -98,12 +89,24 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-function isLimited(caller: Call<QuerySpec, unknown>['caller']): boolean {
-  return caller.scopedProjectIds.length > 0
+/** Endpoints that manage keys, for a key with all scopes and all projects. */
+function keyRoutes<Q extends QuerySpec, S extends TSchema>(
+  deps: ManagementDeps,
+  endpoint: Omit<InstanceEndpoint<Q, S>, 'tag' | 'scope'>,
+): ManagementRoute[] {
+  return instanceRoutes<Q, S>(deps, {
+    ...endpoint,
+    tag,
+    scope: '*',
+    handle: async call => (isLimited(call.caller) ? refusal(limitedKey) : endpoint.handle(call)),
+  })
 }
 
-function refuseLimited() {
-  return refusal(permissionDenied('A key that is limited to some projects cannot manage keys.'))
+const limitedKey = permissionDenied('A key that is limited to some projects cannot manage keys.')
+
+function unknownScope(scope: string): string {
+  const known = `* or ${scopeObjects.join(', ')} with :read or :write`
+  return `There is no scope '${scope}'. Did you mean ${nearestScope(scope)}? Scopes are ${known}.`
 }
 
 function keyError(error: KeyRefusal): WireError {
@@ -111,7 +114,7 @@ function keyError(error: KeyRefusal): WireError {
     case 'no_scopes':
       return invalidInput('scopes', 'Name at least one scope; ["*"] is everything.')
     case 'unknown_scope':
-      return invalidInput(`scopes.${error.index}`, `'${error.scope}' is no scope: use * or such as feature_flag:read.`)
+      return invalidInput(`scopes.${error.index}`, unknownScope(error.scope))
     case 'unknown_project':
       return invalidInput(`scoped_teams.${error.index}`, `There is no project ${error.projectId}.`)
     default:

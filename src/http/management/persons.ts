@@ -6,7 +6,7 @@ import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { uncountedPage } from './page.ts'
-import { isUuid, pageParams, textParam, uuidParam } from './query-params.ts'
+import { isUuid, pageParams, refusedParam, textParam, uuidParam } from './query-params.ts'
 
 const tag = 'persons'
 const noSuchPerson = missing('There is no person with this uuid here. By distinct id: /persons/?distinct_id=…')
@@ -23,8 +23,11 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       query: {
         ...pageParams(),
         distinct_id: textParam('The person that this distinct id leads to.'),
-        uuid: uuidParam('The person with this uuid.'),
+        uuid: uuidParam('The person with this uuid; 404 when there is none, as after a merge.'),
         search: textParam('Part of a distinct id or of the properties.'),
+        email: refusedParam('search finds persons by any part of their properties.'),
+        properties: refusedParam('search finds persons by any part of their properties.'),
+        cohort: refusedParam('persons cannot be asked for by cohort.'),
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async ({ request, project, query }) => {
@@ -36,6 +39,9 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
           ...(uuid === undefined ? {} : { uuid }),
           ...(search === undefined ? {} : { search }),
         })
+        // An empty list would read like a filter that matched nobody; a script that kept the uuid has to ask anew by id.
+        if (uuid !== undefined && results.length === 0)
+          if ((await deps.management.findPersonByUuid(project.id, uuid)) === null) return refusal(noSuchPerson)
         return answer(200, uncountedPage(request, query, hasMore, results.map(encodePerson)))
       },
     }),

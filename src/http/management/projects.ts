@@ -1,5 +1,7 @@
 // Projects: under `/api/projects`, its alias `/api/environments`, and below the organization as PostHog's tools have it.
 
+import type { Project } from '#core/project.ts'
+import type { Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import {
   createProject,
@@ -19,6 +21,7 @@ import {
 } from '#wire/management.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
+import { isLimited } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './endpoint.ts'
 import { countedPage, type PageRequest } from './page.ts'
@@ -55,7 +58,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       body: createProjectSchema,
       success: { status: 201, schema: projectSchema },
       handle: async ({ caller, body }) => {
-        if (caller.scopedProjectIds.length > 0) {
+        if (isLimited(caller)) {
           return refusal(permissionDenied('A key that is limited to some projects cannot create another.'))
         }
         const created = await createProject(deps, {
@@ -63,7 +66,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
           name: body.name,
           ...(body.api_token === undefined ? {} : { apiToken: body.api_token }),
         })
-        return created.ok ? answer(201, encodeProject(created.value)) : refuseProject(created.error)
+        return answerProjectWrite(201, created)
       },
     }),
     ...projectRoutes(deps, {
@@ -89,7 +92,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: projectSchema },
       handle: async ({ project, body }) => {
         const updated = await updateProject(deps, project, decodeProject(body))
-        return updated.ok ? answer(200, encodeProject(updated.value)) : refuseProject(updated.error)
+        return answerProjectWrite(200, updated)
       },
     }),
     ...projectRoutes(deps, {
@@ -116,7 +119,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => {
         const updated = await resetProjectKey(deps, project.id)
-        return updated.ok ? answer(200, encodeProject(updated.value)) : refuseProject(updated.error)
+        return answerProjectWrite(200, updated)
       },
     }),
   ]
@@ -128,15 +131,16 @@ export async function listVisibleProjects(
   caller: PersonalKey,
   page: PageRequest,
 ) {
-  if (caller.scopedProjectIds.length === 0) return deps.management.listProjects(page)
+  if (!isLimited(caller)) return deps.management.listProjects(page)
   const ids = [...new Set(caller.scopedProjectIds)].sort((a, b) => a - b)
   const found = await Promise.all(ids.map(id => deps.management.findProject(id)))
   const existing = found.filter(project => project !== null)
   return { count: existing.length, results: existing.slice(page.offset, page.offset + page.limit) }
 }
 
-function refuseProject(kind: ProjectRefusal): Answer {
-  return refusal(kind === 'not_found' ? notFoundHere : projectErrors[kind])
+function answerProjectWrite(status: number, written: Result<Project, ProjectRefusal>): Answer {
+  if (written.ok) return answer(status, encodeProject(written.value))
+  return refusal(written.error === 'not_found' ? notFoundHere : projectErrors[written.error])
 }
 
 const projectErrors: Record<Exclude<ProjectRefusal, 'not_found'>, WireError> = {

@@ -1,10 +1,12 @@
 // Parameters of a query string, each with its schema (for OpenAPI) and the way it is read. A parameter that is empty
-// counts as absent, as browsers' forms send it; of a repeated one the last counts; unknown ones are ignored.
+// counts as absent, as browsers' forms send it; of a repeated one the last counts; unknown ones are ignored, as PostHog does,
+// but not a known one misspelt: that would answer more than was asked for.
 
 import Type, { type TSchema } from 'typebox'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
+import { findMisspelt } from './misspelt.ts'
 
 export interface QueryParam<T> {
   readonly schema: TSchema
@@ -19,6 +21,8 @@ export type QueryValues<Q extends QuerySpec> = {
 
 /** All parameters of a request, or the error of the first that cannot be read. */
 export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
+  const misspelt = findMisspelt('parameter', query, Object.keys(spec))
+  if (misspelt !== null) return err(misspelt)
   const values: Record<string, unknown> = {}
   for (const [name, param] of Object.entries(spec)) {
     const sent: unknown = Object.hasOwn(query, name) ? query[name as keyof typeof query] : undefined
@@ -97,6 +101,16 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
     if (folded === 'false' || folded === '0') return ok(false)
     return err(invalid(name, 'Must be true or false.'))
   })
+}
+
+/** A parameter that PostHog's API has and this one does not: to leave it unread would answer more than was asked for. */
+export function refusedParam(instead: string): QueryParam<undefined> {
+  const description = `Not served: ${instead}`
+  return {
+    schema: Type.String({ description, deprecated: true }),
+    required: false,
+    read: (text, name) => (text === undefined ? ok(undefined) : err(invalidInput(name, description))),
+  }
 }
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

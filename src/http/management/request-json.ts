@@ -6,6 +6,7 @@ import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
+import { findMisspelt, propertyNames } from './misspelt.ts'
 
 /** Deeper than any flag; far below what recursive code stands. */
 const nestingMax = 100
@@ -14,13 +15,18 @@ export type BodyParser = (bytes: Buffer) => Promise<Result<JsonObject, WireError
 
 /**
  * Compiles the schema with the first body, not before: the compiler is 8 MiB, and most starts never need it. An empty
- * body is `{}`. Fields that the schema does not name are let through.
+ * body is `{}`. Fields that the schema does not name are let through, unless they are one of its own misspelt.
+ * @param answerSchema what the endpoint answers: a client may send back all that it was given.
  */
-export function createBodyParser(schema: TSchema): BodyParser {
+export function createBodyParser(schema: TSchema, answerSchema: TSchema | null): BodyParser {
   let compiled: ReturnType<typeof compile> | undefined
+  const fields = propertyNames(schema)
+  const answered = new Set(answerSchema === null ? [] : propertyNames(answerSchema))
   return async bytes => {
     const parsed = parseBody(bytes)
     if (!parsed.ok) return parsed
+    const misspelt = findMisspelt('field', parsed.value, fields, answered)
+    if (misspelt !== null) return err(misspelt)
     compiled ??= compile(schema)
     const validator = await compiled
     if (validator.Check(parsed.value)) return parsed

@@ -32,7 +32,12 @@ export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
       if (!to.ok) return refusal(to.error)
       if (to.value - from.value > daysMax * dayMs) return refusal(invalidInput('date_from', `At most ${daysMax} days.`))
       const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
-      const results = rows.map(row => ({
+      // The worker counts the days that late events may still belong to, also of a project that was made today.
+      const firstDay = utcDay(project.createdAtMs)
+      const shown = rows.filter(
+        row => row.day >= firstDay || row.eventsCharged + row.eventsImported + row.flagRequests > 0,
+      )
+      const results = shown.map(row => ({
         date: row.day,
         events_charged: row.eventsCharged,
         events_imported: row.eventsImported,

@@ -47,7 +47,8 @@ type EventHead = Omit<Static<typeof eventSchema>, 'properties' | 'person_propert
 
 export const eventPageSchema = Type.Object({ next: nullable(Type.String()), results: Type.Array(eventSchema) })
 
-export interface EventToEncode extends Omit<StoredEvent, 'groups' | 'flags' | 'sessionId' | 'windowId'> {
+export interface EventToEncode
+  extends Omit<StoredEvent, 'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId'> {
   readonly createdAtMs: number
 }
 

@@ -9,7 +9,7 @@ export const personSchema = Type.Object({
   id: Type.Integer(),
   uuid: uuidSchema,
   name: Type.String({ description: 'E-mail, name or user name from the properties, else the first distinct id.' }),
-  distinct_ids: Type.Array(Type.String()),
+  distinct_ids: Type.Array(Type.String(), { description: 'Those that look made up by an SDK come last.' }),
   properties: jsonObjectSchema(),
   created_at: instantSchema,
   is_identified: Type.Boolean(),
@@ -30,12 +30,13 @@ export interface PersonToEncode extends Omit<Person, 'marks'> {
 }
 
 export function encodePerson(person: PersonToEncode): PersonJson {
+  const distinctIds = knownFirst(person.distinctIds.map(({ distinctId }) => distinctId))
   const versions = person.distinctIds.map(({ distinctId, version }) => [distinctId, version] as const)
   return {
     id: person.id,
     uuid: person.uuid,
-    name: personName(person),
-    distinct_ids: person.distinctIds.map(({ distinctId }) => distinctId),
+    name: displayName(person.properties) ?? distinctIds[0] ?? person.uuid,
+    distinct_ids: distinctIds,
     properties: person.properties,
     created_at: instant(person.createdAtMs),
     is_identified: person.isIdentified,
@@ -48,10 +49,22 @@ export function encodePerson(person: PersonToEncode): PersonJson {
   }
 }
 
-function personName(person: PersonToEncode): string {
-  for (const key of ['email', 'name', 'username']) {
-    const value = ownValue(person.properties, key)
+/** In the order in which they count. Source: PostHog's default display names. */
+const displayNameProperties = ['email', 'Email', '$email', 'name', 'Name', 'username', 'Username', 'UserName'] as const
+
+function displayName(properties: PropertyBag): string | null {
+  for (const key of displayNameProperties) {
+    const value = ownValue(properties, key)
     if (typeof value === 'string' && value !== '') return value
   }
-  return person.distinctIds[0]?.distinctId ?? person.uuid
+  return null
+}
+
+/** UUIDs, and the longer ids of older browsers' SDKs: five runs of letters and digits. Source: PostHog's own test. */
+const anonymousForm = /^(?:[a-z0-9]+-){4}[a-z0-9]+$/i
+
+/** Ids that people gave, then those that SDKs made up, each in the order they came in. */
+function knownFirst(distinctIds: readonly string[]): string[] {
+  const made = distinctIds.filter(id => anonymousForm.test(id))
+  return [...distinctIds.filter(id => !anonymousForm.test(id)), ...made]
 }

@@ -3,6 +3,7 @@
 
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { GeoipTable } from '../../../src/commands/test-geoip.ts'
 import {
   assertKnownFields,
   assertKnownVectorFields,
@@ -94,6 +95,7 @@ function addressHeader({ headers = {} }: Step, { client_ip_default }: IngestionM
 function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Needs {
   const settings: Record<string, string> = {}
   let eventLog: EventLogWriter | undefined
+  let geoipTable: GeoipTable = {}
   for (const [name, value] of Object.entries(config)) {
     switch (name) {
       case 'token_validation':
@@ -109,8 +111,7 @@ function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Ne
         eventLog = unavailableLog
         break
       case 'geoip':
-        if (Object.keys(value as Fields).length > 0)
-          throw new CannotRun('the service takes no table of GeoIP locations')
+        geoipTable = value as GeoipTable
         break
       case 'mode':
         throw new CannotRun(`the service has no mode "${String(value)}"`)
@@ -126,6 +127,7 @@ function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Ne
     nowMs: Date.parse(now ?? meta.now_default),
     worker: true,
     settings,
+    geoipTable,
     ...(eventLog === undefined ? {} : { eventLog }),
   }
 }

@@ -5,25 +5,26 @@ import type { Migration } from '#adapters/sql/migration.ts'
 export const ground: Migration = {
   version: 1,
   name: 'ground',
-  statements: ({ autoId, clustered }) => [
+  statements: ({ autoId, clustered, text, tellRevision }) => [
     // Ids that people see are taken from here, so that none is ever given twice: not after a delete, on neither engine.
-    `CREATE TABLE id_sequence (name TEXT PRIMARY KEY, last_id BIGINT NOT NULL)`,
+    `CREATE TABLE id_sequence (name ${text} PRIMARY KEY, last_id BIGINT NOT NULL)`,
     // Import jobs start at 2: 0 and 1 of the event store's partitions stand for live events and for imports without a job.
     `INSERT INTO id_sequence (name, last_id) VALUES ('project', 0), ('feature_flag', 0), ('import_job', 1)`,
 
     `CREATE TABLE revision (id INTEGER PRIMARY KEY CHECK (id = 1), value BIGINT NOT NULL)`,
     `INSERT INTO revision (id, value) VALUES (1, 0)`,
+    ...tellRevision,
 
     `CREATE TABLE project (
       id BIGINT PRIMARY KEY,
-      uuid TEXT NOT NULL UNIQUE,
-      name TEXT NOT NULL,
-      api_token TEXT NOT NULL,
-      timezone TEXT NOT NULL,
+      uuid ${text} NOT NULL UNIQUE,
+      name ${text} NOT NULL,
+      api_token ${text} NOT NULL,
+      timezone ${text} NOT NULL,
       anonymize_ips INTEGER NOT NULL,
       geoip_enabled INTEGER NOT NULL,
       property_matching_version INTEGER NOT NULL,
-      quotas TEXT NOT NULL,
+      quotas ${text} NOT NULL,
       created_at BIGINT NOT NULL,
       deleted INTEGER NOT NULL,
       revision BIGINT NOT NULL
@@ -32,11 +33,11 @@ export const ground: Migration = {
     `CREATE INDEX project_revision ON project (revision)`,
 
     `CREATE TABLE personal_api_key (
-      id TEXT PRIMARY KEY,
-      label TEXT NOT NULL,
-      secret_hash TEXT NOT NULL UNIQUE,
-      scopes TEXT NOT NULL,
-      scoped_project_ids TEXT NOT NULL,
+      id ${text} PRIMARY KEY,
+      label ${text} NOT NULL,
+      secret_hash ${text} NOT NULL UNIQUE,
+      scopes ${text} NOT NULL,
+      scoped_project_ids ${text} NOT NULL,
       created_at BIGINT NOT NULL,
       last_used_at BIGINT
     )`,
@@ -44,23 +45,23 @@ export const ground: Migration = {
     `CREATE TABLE feature_flag (
       id BIGINT PRIMARY KEY,
       project_id BIGINT NOT NULL,
-      key TEXT NOT NULL,
-      name TEXT NOT NULL,
-      filters TEXT NOT NULL,
+      key ${text} NOT NULL,
+      name ${text} NOT NULL,
+      filters ${text} NOT NULL,
       active INTEGER NOT NULL,
       deleted INTEGER NOT NULL,
       version BIGINT NOT NULL,
       ensure_experience_continuity INTEGER NOT NULL,
-      bucketing_identifier TEXT,
-      evaluation_runtime TEXT NOT NULL,
-      evaluation_contexts TEXT NOT NULL,
+      bucketing_identifier ${text},
+      evaluation_runtime ${text} NOT NULL,
+      evaluation_contexts ${text} NOT NULL,
       has_encrypted_payloads INTEGER NOT NULL,
       is_remote_configuration INTEGER NOT NULL,
-      tags TEXT NOT NULL,
+      tags ${text} NOT NULL,
       has_experiment INTEGER NOT NULL,
       created_at BIGINT NOT NULL,
       updated_at BIGINT NOT NULL,
-      created_by TEXT
+      created_by ${text}
     )`,
     `CREATE UNIQUE INDEX feature_flag_key ON feature_flag (project_id, key) WHERE deleted = 0`,
     `CREATE INDEX feature_flag_project ON feature_flag (project_id, id)`,
@@ -68,8 +69,8 @@ export const ground: Migration = {
       flag_id BIGINT NOT NULL,
       version BIGINT NOT NULL,
       project_id BIGINT NOT NULL,
-      snapshot TEXT NOT NULL,
-      changed_by TEXT,
+      snapshot ${text} NOT NULL,
+      changed_by ${text},
       created_at BIGINT NOT NULL,
       PRIMARY KEY (flag_id, version)
     )`,
@@ -77,9 +78,9 @@ export const ground: Migration = {
     `CREATE TABLE person (
       id ${autoId},
       project_id BIGINT NOT NULL,
-      uuid TEXT NOT NULL,
-      properties TEXT NOT NULL,
-      property_marks TEXT NOT NULL,
+      uuid ${text} NOT NULL,
+      properties ${text} NOT NULL,
+      property_marks ${text} NOT NULL,
       created_at BIGINT NOT NULL,
       is_identified INTEGER NOT NULL,
       version BIGINT NOT NULL,
@@ -89,7 +90,7 @@ export const ground: Migration = {
     `CREATE INDEX person_newest ON person (project_id, id)`,
     `CREATE TABLE person_distinct_id (
       project_id BIGINT NOT NULL,
-      distinct_id TEXT NOT NULL,
+      distinct_id ${text} NOT NULL,
       person_id BIGINT NOT NULL REFERENCES person (id),
       version BIGINT NOT NULL,
       PRIMARY KEY (project_id, distinct_id)
@@ -97,20 +98,20 @@ export const ground: Migration = {
     `CREATE INDEX person_distinct_id_person ON person_distinct_id (person_id)`,
     `CREATE TABLE personless_distinct_id (
       project_id BIGINT NOT NULL,
-      distinct_id TEXT NOT NULL,
+      distinct_id ${text} NOT NULL,
       PRIMARY KEY (project_id, distinct_id)
     )${clustered}`,
     `CREATE TABLE flag_hash_key_override (
       project_id BIGINT NOT NULL,
       person_id BIGINT NOT NULL REFERENCES person (id),
-      feature_flag_key TEXT NOT NULL,
-      hash_key TEXT NOT NULL,
+      feature_flag_key ${text} NOT NULL,
+      hash_key ${text} NOT NULL,
       PRIMARY KEY (person_id, feature_flag_key)
     )${clustered}`,
 
     `CREATE TABLE group_type_mapping (
       project_id BIGINT NOT NULL,
-      group_type TEXT NOT NULL,
+      group_type ${text} NOT NULL,
       group_type_index INTEGER NOT NULL CHECK (group_type_index BETWEEN 0 AND 4),
       PRIMARY KEY (project_id, group_type_index),
       UNIQUE (project_id, group_type)
@@ -118,25 +119,25 @@ export const ground: Migration = {
     `CREATE TABLE "group" (
       project_id BIGINT NOT NULL,
       group_type_index INTEGER NOT NULL,
-      group_key TEXT NOT NULL,
-      group_properties TEXT NOT NULL,
-      property_marks TEXT NOT NULL,
+      group_key ${text} NOT NULL,
+      group_properties ${text} NOT NULL,
+      property_marks ${text} NOT NULL,
       created_at BIGINT NOT NULL,
       version BIGINT NOT NULL,
       PRIMARY KEY (project_id, group_type_index, group_key)
     )`,
 
     `CREATE TABLE log_position (
-      lane TEXT PRIMARY KEY,
-      owner TEXT NOT NULL,
+      lane ${text} PRIMARY KEY,
+      owner ${text} NOT NULL,
       "offset" BIGINT NOT NULL,
       committed_at BIGINT
     )`,
     `CREATE TABLE chunk_outcome (
       project_id BIGINT NOT NULL,
-      lane TEXT NOT NULL,
-      outcome TEXT NOT NULL,
-      reason TEXT NOT NULL,
+      lane ${text} NOT NULL,
+      outcome ${text} NOT NULL,
+      reason ${text} NOT NULL,
       event_count BIGINT NOT NULL,
       PRIMARY KEY (project_id, lane, outcome, reason)
     )`,
@@ -144,8 +145,8 @@ export const ground: Migration = {
     // The exact count of a UTC day beside a few samples of it.
     `CREATE TABLE ingestion_warning_day (
       project_id BIGINT NOT NULL,
-      type TEXT NOT NULL,
-      day TEXT NOT NULL,
+      type ${text} NOT NULL,
+      day ${text} NOT NULL,
       warning_count BIGINT NOT NULL,
       last_seen BIGINT NOT NULL,
       PRIMARY KEY (project_id, type, day)
@@ -153,17 +154,17 @@ export const ground: Migration = {
     `CREATE TABLE ingestion_warning (
       id ${autoId},
       project_id BIGINT NOT NULL,
-      type TEXT NOT NULL,
-      day TEXT NOT NULL,
+      type ${text} NOT NULL,
+      day ${text} NOT NULL,
       timestamp BIGINT NOT NULL,
-      details TEXT NOT NULL
+      details ${text} NOT NULL
     )`,
     `CREATE INDEX ingestion_warning_type ON ingestion_warning (project_id, type, timestamp)`,
     `CREATE INDEX ingestion_warning_age ON ingestion_warning (day)`,
 
     `CREATE TABLE usage_daily (
       project_id BIGINT NOT NULL,
-      day TEXT NOT NULL,
+      day ${text} NOT NULL,
       events_charged BIGINT NOT NULL DEFAULT 0,
       events_imported BIGINT NOT NULL DEFAULT 0,
       flag_requests BIGINT NOT NULL DEFAULT 0,
@@ -175,18 +176,18 @@ export const ground: Migration = {
     `CREATE TABLE import_job (
       id BIGINT PRIMARY KEY,
       project_id BIGINT NOT NULL,
-      implicit_day TEXT,
-      state TEXT NOT NULL,
-      source TEXT NOT NULL,
-      source_range TEXT,
-      source_timezone TEXT,
-      tool_version TEXT,
-      mapping_sha256 TEXT,
-      approval_sha256 TEXT,
-      options TEXT NOT NULL,
-      progress TEXT NOT NULL,
-      report TEXT,
-      created_by TEXT,
+      implicit_day ${text},
+      state ${text} NOT NULL,
+      source ${text} NOT NULL,
+      source_range ${text},
+      source_timezone ${text},
+      tool_version ${text},
+      mapping_sha256 ${text},
+      approval_sha256 ${text},
+      options ${text} NOT NULL,
+      progress ${text} NOT NULL,
+      report ${text},
+      created_by ${text},
       created_at BIGINT NOT NULL,
       updated_at BIGINT NOT NULL,
       published_at BIGINT,
@@ -200,30 +201,30 @@ export const ground: Migration = {
       id ${autoId},
       import_job_id BIGINT NOT NULL,
       project_id BIGINT NOT NULL,
-      op TEXT NOT NULL,
-      distinct_id TEXT,
-      other_distinct_id TEXT,
-      group_type TEXT,
-      group_key TEXT,
-      key TEXT,
-      value TEXT,
+      op ${text} NOT NULL,
+      distinct_id ${text},
+      other_distinct_id ${text},
+      group_type ${text},
+      group_key ${text},
+      key ${text},
+      value ${text},
       timestamp BIGINT NOT NULL,
-      uuid TEXT NOT NULL
+      uuid ${text} NOT NULL
     )`,
     `CREATE INDEX import_effect_job ON import_effect (import_job_id, id)`,
     // A person or group as it was before a published job touched it: what a later discard goes back to.
     `CREATE TABLE import_before_image (
       import_job_id BIGINT NOT NULL,
-      subject_kind TEXT NOT NULL,
-      subject TEXT NOT NULL,
+      subject_kind ${text} NOT NULL,
+      subject ${text} NOT NULL,
       project_id BIGINT NOT NULL,
-      image TEXT NOT NULL,
+      image ${text} NOT NULL,
       PRIMARY KEY (import_job_id, subject_kind, subject)
     )`,
     // Link and group events that an importer made up dedupe by uuid alone: a wider range may give them an earlier time.
     `CREATE TABLE import_generated (
       project_id BIGINT NOT NULL,
-      uuid TEXT NOT NULL,
+      uuid ${text} NOT NULL,
       import_job_id BIGINT NOT NULL,
       timestamp BIGINT NOT NULL,
       PRIMARY KEY (project_id, uuid)

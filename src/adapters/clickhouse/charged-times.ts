@@ -1,0 +1,117 @@
+// For which time events that are sent again were charged, of thousands in one query. Asked before inserts, so what it
+// costs delays the worker: nearly always there is no copy, and then only the uuids of a few granules are read. It goes
+// the way of the inserts, so that queries of people, however many, do not hold the worker up.
+
+import { ClickHouseError, TupleParam } from '@clickhouse/client'
+import { identityKey } from '#core/events/charge-once.ts'
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
+import { isUuid } from './event-queries.ts'
+import { isStorableTime } from './event-rows.ts'
+
+/** A form field of the server holds 128 KiB: a unit of UTF-16 is three bytes at most, or two when it is escaped. */
+const listCharsMax = 40_000
+/** What an identity has beside its texts. */
+const charsPerIdentity = 80
+/** No event that was captured is named with more. */
+const textCharsMax = 1000
+/** 4 MB: what 10,000 ordinary identities need twice over. */
+const listsPerQueryMax = 100
+/** A query of more identities than this is halved when it takes longer than this. */
+const halvedAbove = 300
+const querySecondsMax = 8
+
+/** See `EventStore.findChargedTimes`. */
+export async function findChargedTimes(
+  clients: Pick<ClickHouseClients, 'write'>,
+  identities: readonly EventIdentity[],
+): Promise<(number | null)[]> {
+  const times = new Map<string, number>()
+  const lists = listsOf(identities.filter(isStorable))
+  for (let from = 0; from < lists.length; from += listsPerQueryMax)
+    await findIn(clients, lists.slice(from, from + listsPerQueryMax).flat(), times)
+  return identities.map(identity => times.get(identityKey(identity)) ?? null)
+}
+
+async function findIn(
+  clients: Pick<ClickHouseClients, 'write'>,
+  identities: readonly EventIdentity[],
+  times: Map<string, number>,
+): Promise<void> {
+  try {
+    const rows = await clients.write((client, database) => ask(client, database, identities))
+    for (const row of rows) times.set(identityKey(identityOfRow(row)), Number(row[5]))
+  } catch (error) {
+    // Said by the server: one that does not answer at all is down, whatever it is asked.
+    const tooMuch = error instanceof PortError && error.code === 'timeout' && error.cause instanceof ClickHouseError
+    if (!tooMuch || identities.length <= halvedAbove) throw error
+    const middle = identities.length >> 1
+    await findIn(clients, identities.slice(0, middle), times)
+    await findIn(clients, identities.slice(middle), times)
+  }
+}
+
+type ChargedRow = [
+  ...[projectId: number, day: number, event: string, distinctId: string, uuid: string],
+  chargedAtMs: number | string,
+]
+
+/**
+ * The sort key leads to the granules, the uuid says which of their rows to read in full. Not with `FINAL`, which reads
+ * every column of the key first: the copy with the highest version is the one that reads see.
+ */
+async function ask(
+  client: ClickHouseClient,
+  database: string,
+  identities: readonly EventIdentity[],
+): Promise<ChargedRow[]> {
+  const lists = listsOf(identities)
+  const params = lists.map((_, index) => `{ids${index}:Array(Tuple(UInt32, Date32, String, String, UUID))}`)
+  const asked = `(SELECT arrayJoin(arrayConcat(${params.join(', ')})) AS id)`
+  const result = await client.query({
+    query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
+        toUnixTimestamp64Milli(argMax(charged_at, row_version))
+      FROM ${database}.events
+      PREWHERE uuid IN (SELECT id.5 FROM ${asked})
+      WHERE (project_id, toDate32(timestamp), event, distinct_id, uuid)
+          IN (SELECT id.1, id.2, id.3, id.4, id.5 FROM ${asked})
+        AND import_job_id = 0
+      GROUP BY project_id, day, event, distinct_id, uuid`,
+    query_params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, list.map(tupleOf)])),
+    use_multipart_params: true, // thousands of identities do not fit a URL
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { max_execution_time: querySecondsMax },
+  })
+  return result.json<ChargedRow>()
+}
+
+function listsOf(identities: readonly EventIdentity[]): EventIdentity[][] {
+  const lists: EventIdentity[][] = []
+  let charCount = Number.POSITIVE_INFINITY
+  for (const identity of identities) {
+    const chars = charsPerIdentity + identity.event.length + identity.distinctId.length
+    charCount += chars
+    if (charCount > listCharsMax) {
+      lists.push([])
+      charCount = chars
+    }
+    lists.at(-1)!.push(identity)
+  }
+  return lists
+}
+
+/** What no row can have is not asked for: the server would refuse the question. */
+function isStorable({ uuid, timestampMs, event, distinctId }: EventIdentity): boolean {
+  return (
+    isUuid(uuid) && isStorableTime(timestampMs) && event.length <= textCharsMax && distinctId.length <= textCharsMax
+  )
+}
+
+function tupleOf({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): TupleParam {
+  return new TupleParam([projectId, new Date(timestampMs).toISOString().slice(0, 10), event, distinctId, uuid])
+}
+
+function identityOfRow([projectId, day, event, distinctId, uuid]: ChargedRow): EventIdentity {
+  return { projectId, timestampMs: day * 86_400_000, event, distinctId, uuid }
+}

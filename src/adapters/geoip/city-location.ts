@@ -1,0 +1,93 @@
+// A record of a City database → what is known of the address. Two schemas: MaxMind's nested one with names in several
+// languages, and the flat one of the npm package, which has codes alone and "" for what it does not know.
+
+import { continentName, countryOf } from '#core/countries.ts'
+import type { GeoipLocation } from '#core/geoip.ts'
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import type { MmdbMap, MmdbValue } from './mmdb-file.ts'
+
+/** Null when the record says nothing. Names are English. Source: docs/wire/ingestion.md 7. */
+export function cityLocation(record: MmdbValue): GeoipLocation | null {
+  if (!(record instanceof Map)) return null
+  const location = typeof record.get('country_code') === 'string' ? flatLocation(record) : nestedLocation(record)
+  return Object.values(location).some(value => value !== null && value !== undefined) ? location : null
+}
+
+function flatLocation(record: MmdbMap): GeoipLocation {
+  const code = text(record.get('country_code'))
+  const country = code === null ? null : countryOf(code)
+  return {
+    city_name: text(record.get('city')),
+    subdivision_2_name: text(record.get('state2')),
+    subdivision_1_name: text(record.get('state1')),
+    country_name: country?.name ?? null,
+    country_code: code,
+    continent_name: country && continentName(country.continentCode),
+    continent_code: country?.continentCode ?? null,
+    postal_code: text(record.get('postcode')),
+    latitude: coordinate(record.get('latitude')),
+    longitude: coordinate(record.get('longitude')),
+    time_zone: text(record.get('timezone')),
+  }
+}
+
+function nestedLocation(record: MmdbMap): GeoipLocation {
+  const [country, continent, place] = [record.get('country'), record.get('continent'), record.get('location')]
+  const subdivisions = record.get('subdivisions')
+  const parts: readonly MmdbValue[] = Array.isArray(subdivisions) ? subdivisions : []
+  const further = furtherSubdivisions(parts)
+  return {
+    city_name: englishName(record.get('city')),
+    subdivision_2_name: englishName(parts[1]),
+    subdivision_2_code: text(member(parts[1], 'iso_code')),
+    subdivision_1_name: englishName(parts[0]),
+    subdivision_1_code: text(member(parts[0], 'iso_code')),
+    country_name: englishName(country),
+    country_code: text(member(country, 'iso_code')),
+    continent_name: englishName(continent),
+    continent_code: text(member(continent, 'code')),
+    postal_code: text(member(record.get('postal'), 'code')),
+    latitude: number(member(place, 'latitude')),
+    longitude: number(member(place, 'longitude')),
+    accuracy_radius: number(member(place, 'accuracy_radius')),
+    time_zone: text(member(place, 'time_zone')),
+    ...(further !== null && { further }),
+  }
+}
+
+/** Beyond the second, found keys only. */
+function furtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null {
+  const further: JsonObject = {}
+  for (const [index, part] of parts.entries()) {
+    if (index < 2) continue
+    for (const [key, value] of [
+      ['code', text(member(part, 'iso_code'))],
+      ['name', englishName(part)],
+    ] as const) {
+      if (value !== null) further[`subdivision_${index + 1}_${key}`] = value
+    }
+  }
+  return Object.keys(further).length === 0 ? null : further
+}
+
+function member(value: MmdbValue | undefined, key: string): MmdbValue | undefined {
+  return value instanceof Map ? value.get(key) : undefined
+}
+
+function englishName(value: MmdbValue | undefined): JsonValue {
+  return text(member(member(value, 'names'), 'en'))
+}
+
+function text(value: MmdbValue | undefined): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+function number(value: MmdbValue | undefined): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+/** GeoLite2 has four decimals; the flat files keep them as 32-bit floats, which read back with digits that nobody wrote. */
+function coordinate(value: MmdbValue | undefined): number | null {
+  const degrees = number(value)
+  return degrees === null ? null : Math.round(degrees * 10_000) / 10_000
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { remembered } from './remembered.ts'
+
+describe('remembered', () => {
+  it('asks once for what is asked for often, also when the answer is null or undefined', () => {
+    const asked: string[] = []
+    const ask = remembered(text => {
+      asked.push(text)
+      return text === 'a' ? null : text === 'b' ? undefined : text
+    }, 10)
+    for (let round = 0; round < 3; round++) {
+      assert.equal(ask('a'), null)
+      assert.equal(ask('b'), undefined)
+      assert.equal(ask('c'), 'c')
+    }
+    assert.deepEqual(asked, ['a', 'b', 'c'])
+  })
+
+  it('keeps what is in use and lets go of the rest', () => {
+    const asked: string[] = []
+    const ask = remembered(text => {
+      asked.push(text)
+      return text.length
+    }, 8)
+    for (let number = 0; number < 100; number++) {
+      ask('in use')
+      ask(`once ${number}`)
+    }
+    assert.equal(asked.filter(text => text === 'in use').length, 1)
+    ask('once 0')
+    assert.equal(asked.filter(text => text === 'once 0').length, 2)
+  })
+})

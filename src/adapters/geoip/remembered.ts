@@ -1,0 +1,21 @@
+// Answers of a costly function, kept for the texts that were asked for lately.
+
+/**
+ * Two generations: what was asked for since the last turn, and what was before. A hit in the younger one costs one look-up,
+ * and at most `countMax` answers are kept. The texts have to be bounded by the caller.
+ */
+export function remembered<T>(answer: (text: string) => T, countMax: number): (text: string) => T {
+  let young = new Map<string, T>()
+  let old = new Map<string, T>()
+  return text => {
+    let value = young.get(text)
+    if (value !== undefined || young.has(text)) return value as T
+    value = old.has(text) ? (old.get(text) as T) : answer(text)
+    if (young.size >= countMax / 2) {
+      old = young
+      young = new Map()
+    }
+    young.set(text, value)
+    return value
+  }
+}

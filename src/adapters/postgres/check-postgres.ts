@@ -1,0 +1,86 @@
+// Whether a database can be used, before anything relies on it, in words for people: its place is named, its password never.
+
+import pg from 'pg'
+import { err, ok, type Result } from '#core/result.ts'
+import { endQuietly } from './end-in-time.ts'
+import { clientSettings } from './open-postgres.ts'
+import { postgresPortError } from './postgres-errors.ts'
+
+export interface PostgresCheck {
+  /** `host:port/database` */
+  readonly place: string
+  /** Like `15.8`. */
+  readonly version: string
+  /** A replica that follows a primary. */
+  readonly isReplica: boolean
+  /** The schema where our tables are, or would be; null: the role has none. */
+  readonly schema: string | null
+  /** Of the role, in that schema: what every new version of the state needs. */
+  readonly mayCreateTables: boolean
+}
+
+export interface PostgresProblem {
+  /** One line that names the place and says what is wrong. */
+  readonly message: string
+  /** The server does not answer now; else its answer stands until somebody changes something. */
+  readonly mayPass: boolean
+}
+
+interface CheckedRow {
+  readonly version: string
+  readonly number: string
+  readonly encoding: string
+  readonly replica: boolean
+  readonly schema: string | null
+  readonly creates: boolean
+}
+
+/** Of which `COLLATE "C"`, identity columns and `unnest` with several lists are; older ones are out of support. */
+const majorVersionMin = 12
+
+/** Connects once and asks who is there. Changes nothing. @param connectMsMax how long it waits for the server. */
+export async function checkPostgres(
+  url: string,
+  connectMsMax = 5_000,
+): Promise<Result<PostgresCheck, PostgresProblem>> {
+  const place = placeOf(url)
+  const problem = (why: string, mayPass = false) =>
+    err({ message: `PostgreSQL at ${place} cannot be used: ${why}`, mayPass })
+  let client: pg.Client | undefined
+  try {
+    client = new pg.Client({ ...clientSettings(url, 'check', connectMsMax), query_timeout: connectMsMax })
+    client.on('error', () => undefined) // told by the call that it breaks
+    await client.connect()
+    const { rows } = await client.query<CheckedRow>(
+      `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
+        current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS replica,
+        current_schema() AS schema, coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS creates`,
+    )
+    const { version, number, encoding, replica, schema, creates } = rows[0]!
+    if (Number(number) < majorVersionMin * 10_000)
+      return problem(`it is version ${version}; Pennon needs ${majorVersionMin} or newer`)
+    if (encoding !== 'UTF8') return problem(`its encoding is ${encoding}; create the database with ENCODING 'UTF8'`)
+    return ok({ place, version, isReplica: replica, schema, mayCreateTables: creates })
+  } catch (cause) {
+    const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
+    return problem(reasonOf(postgresPortError(cause)), !isAnswer)
+  } finally {
+    await endQuietly(client)
+  }
+}
+
+/** `host:port/database` of a `postgres://` URL whose parts can be decoded, as the driver reads it. */
+export function placeOf(url: string): string {
+  const { hostname, port, pathname, searchParams, username } = new URL(url)
+  const named = hostname === '' ? (process.env.PGHOST ?? 'localhost') : decodeURIComponent(hostname)
+  const host = searchParams.get('host') ?? named
+  const database = decodeURIComponent(pathname.slice(1)) || (process.env.PGDATABASE ?? decodeURIComponent(username))
+  return `${host}:${port === '' ? (process.env.PGPORT ?? '5432') : port}/${database}`
+}
+
+/** Without our own words for the port: the cause says it all, and an attempt on several addresses names each. */
+function reasonOf(cause: unknown): string {
+  const origin = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
+  if (origin instanceof AggregateError) return origin.errors.map(reasonOf).join(', ')
+  return origin instanceof Error ? origin.message || origin.name : String(origin)
+}

@@ -1,0 +1,333 @@
+// Writes what one chunk changed, inside a transaction that the caller began. Rows that exist are locked first, in an order
+// that every worker keeps to; then every change is held against the version that is really there, one after the other as
+// if each were written alone; then what remains is written in lists. Anything unexpected ends the transaction.
+
+import * as shared from '#adapters/sql/chunk-queries.ts'
+import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
+import { warningSamplesPerDay } from '#adapters/sql/warning-queries.ts'
+import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/chunk-store.ts'
+import * as text from './chunk-texts.ts'
+import type { Session } from './open-postgres.ts'
+import { inLists } from './write-lists.ts'
+
+/** Thrown to leave the transaction: a row is not as it was when the chunk was loaded. */
+export class VersionConflict extends Error {}
+
+/** Persons as they stand within the transaction, by `personKey`. */
+type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
+
+const insertGroupTypeText = text.numbered(shared.insertGroupTypeText)
+const hasGroupTypeText = text.numbered(shared.hasGroupTypeText)
+const noteRevisionText = text.numbered(shared.noteRevisionText)
+
+/** @throws VersionConflict, or what the driver throws. */
+export async function writeChanges(session: Session, changes: ChunkChanges): Promise<void> {
+  await writePersonless(session, changes)
+  const persons = await writePersons(session, changes)
+  await writeMappings(session, changes, persons)
+  await mergePersons(session, changes, persons)
+  await writeGroups(session, changes)
+  await writeGroupTypes(session, changes)
+  await writeWarnings(session, changes.warnings)
+  await countOutcomes(session, changes.outcomes)
+}
+
+/**
+ * Before the mappings, so that one it finds is another worker's. An id that must never have been personless is entered
+ * and taken out again: whoever would enter it at the same time waits for this transaction, and then finds the mapping.
+ */
+async function writePersonless(
+  session: Session,
+  { personlessDistinctIds, neverPersonlessDistinctIds }: ChunkChanges,
+): Promise<void> {
+  const rowOf = ({ projectId, distinctId }: { projectId: number; distinctId: string }) =>
+    [projectId, distinctId] as const
+  const personless = personlessDistinctIds.map(rowOf)
+  const never = neverPersonlessDistinctIds.map(rowOf)
+  // Both in one order, so that two workers that want the same ids for opposite ends do not wait for each other.
+  const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
+  const { rows } = await inLists<{ project_id: number; distinct_id: string }>(
+    session,
+    text.insertPersonlessText,
+    sorted,
+  )
+  expectCount((await inLists(session, text.findMappedText, personless)).rowCount, 0)
+  const entered = new Set(rows.map(row => `${row.project_id} ${row.distinct_id}`))
+  for (const [projectId, distinctId] of personless) entered.delete(`${projectId} ${distinctId}`)
+  expectCount(entered.size, never.length)
+  await inLists(session, text.deletePersonlessText, never)
+}
+
+async function writePersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
+  const persons = await lockPersons(session, changes)
+  const versions = new Map(Array.from(persons, ([key, { version }]) => [key, version]))
+  const settled = settle(changes.persons, row => personKey(row.projectId, row.uuid), versions)
+  const byUuid = (a: Person, b: Person) => compare(a.uuid, b.uuid) || a.projectId - b.projectId
+
+  const inserts = settled.inserts.toSorted(byUuid)
+  const inserted = await inLists<{ id: number; project_id: number; uuid: string }>(
+    session,
+    text.insertPersonsText,
+    inserts.map(row => [row.projectId, row.uuid, ...personColumns(row)]),
+  )
+  expectCount(inserted.rowCount, inserts.length)
+  for (const { id, project_id, uuid } of inserted.rows) persons.set(personKey(project_id, uuid), { id, version: 0 })
+
+  const updates = settled.updates.toSorted((a, b) => byUuid(a.row, b.row))
+  const updated = await inLists(
+    session,
+    text.updatePersonsText,
+    updates.map(({ row, storedVersion }) => [
+      persons.get(personKey(row.projectId, row.uuid))!.id,
+      storedVersion,
+      ...personColumns(row),
+    ]),
+  )
+  expectCount(updated.rowCount, updates.length)
+  for (const row of [...inserts, ...updates.map(update => update.row)]) {
+    const key = personKey(row.projectId, row.uuid)
+    persons.set(key, { id: persons.get(key)!.id, version: row.version })
+  }
+  return persons
+}
+
+type Person = ChunkChanges['persons'][number]['row']
+
+function personColumns(row: Person): (string | number)[] {
+  return [
+    jsonText(row.properties),
+    encodeMarks(row.marks),
+    row.createdAtMs,
+    flagBit(row.isIdentified),
+    row.version,
+    row.lastSeenAtMs,
+  ]
+}
+
+/** Every person that the changes name and that is not new: to be written, to go, or to be led to. */
+async function lockPersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
+  const wanted = new Map<string, readonly [number, string]>()
+  const want = (projectId: number, uuid: string) => wanted.set(personKey(projectId, uuid), [projectId, uuid])
+  for (const { row } of changes.mappings) want(row.projectId, row.personUuid)
+  for (const { projectId, uuid, survivorUuid } of changes.deletedPersons) {
+    want(projectId, uuid)
+    want(projectId, survivorUuid)
+  }
+  // One that is there against the word of the changes is noticed when it is inserted.
+  for (const { row, loadedVersion } of changes.persons)
+    if (loadedVersion === null) wanted.delete(personKey(row.projectId, row.uuid))
+  for (const { row, loadedVersion } of changes.persons) if (loadedVersion !== null) want(row.projectId, row.uuid)
+  const names = [...wanted.values()].toSorted((a, b) => compare(a[1], b[1]) || a[0] - b[0])
+  const { rows } = await inLists<{ id: number; project_id: number; uuid: string; version: number }>(
+    session,
+    text.lockPersonsText,
+    names,
+  )
+  return new Map(rows.map(({ id, project_id, uuid, version }) => [personKey(project_id, uuid), { id, version }]))
+}
+
+async function writeMappings(session: Session, { mappings }: ChunkChanges, persons: StoredPersons): Promise<void> {
+  const keyOf = (row: { projectId: number; distinctId: string }) => `${row.projectId} ${row.distinctId}`
+  const known = mappings
+    .filter(({ loadedVersion }) => loadedVersion !== null)
+    .map(({ row }) => [row.projectId, row.distinctId] as const)
+  const locked = await inLists<{ project_id: number; distinct_id: string; version: number }>(
+    session,
+    text.lockMappingsText,
+    distinctBy(known, ([projectId, distinctId]) => keyOf({ projectId, distinctId })),
+  )
+  const versions = new Map(
+    locked.rows.map(row => [keyOf({ projectId: row.project_id, distinctId: row.distinct_id }), row.version]),
+  )
+  for (const { row } of mappings) personOf(persons, row.projectId, row.personUuid)
+  const { inserts, updates } = settle(mappings, keyOf, versions)
+  const inserted = await inLists(
+    session,
+    text.insertMappingsText,
+    inserts
+      .toSorted((a, b) => a.projectId - b.projectId || compare(a.distinctId, b.distinctId))
+      .map(row => [row.projectId, row.distinctId, personOf(persons, row.projectId, row.personUuid).id, row.version]),
+  )
+  expectCount(inserted.rowCount, inserts.length)
+  const updated = await inLists(
+    session,
+    text.updateMappingsText,
+    updates.map(({ row, storedVersion }) => [
+      row.projectId,
+      row.distinctId,
+      storedVersion,
+      personOf(persons, row.projectId, row.personUuid).id,
+      row.version,
+    ]),
+  )
+  expectCount(updated.rowCount, updates.length)
+}
+
+async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, persons: StoredPersons): Promise<void> {
+  if (deletedPersons.length === 0) return
+  const merged: (readonly [number, number])[] = []
+  /** Whose flag assignments a survivor gets, in the order in which they count. */
+  const heirlooms = new Map<number, number[]>()
+  for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
+    const { id, version } = personOf(persons, projectId, uuid)
+    const survivorId = personOf(persons, projectId, survivorUuid).id
+    if (version !== loadedVersion) throw new VersionConflict()
+    merged.push([id, version])
+    heirlooms.set(survivorId, [...(heirlooms.get(survivorId) ?? []), id, ...(heirlooms.get(id) ?? [])])
+    heirlooms.delete(id)
+    persons.delete(personKey(projectId, uuid))
+  }
+  const ids = merged.map(([id]) => id)
+  const moves = [...heirlooms].flatMap(([survivorId, from]) => from.map(id => [id, survivorId]))
+  await session.query(text.moveOverridesText, [moves.map(move => move[0]), moves.map(move => move[1])])
+  await session.query(text.deleteOverridesText, [ids])
+  // An id that was attached since the load would be left without a person: its reference refuses this, as a conflict.
+  const deleted = await inLists(session, text.deletePersonsText, merged)
+  expectCount(deleted.rowCount, merged.length)
+}
+
+async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<void> {
+  const keyOf = (projectId: number, typeIndex: number, key: string) => `${projectId} ${typeIndex} ${key}`
+  const known = groups
+    .filter(({ loadedVersion }) => loadedVersion !== null)
+    .map(({ row }) => [row.projectId, row.typeIndex, row.key] as const)
+  const locked = await inLists<{ project_id: number; group_type_index: number; group_key: string; version: number }>(
+    session,
+    text.lockGroupsText,
+    distinctBy(known, name => keyOf(...name)),
+  )
+  const versions = new Map(
+    locked.rows.map(row => [keyOf(row.project_id, row.group_type_index, row.group_key), row.version]),
+  )
+  const { inserts, updates } = settle(groups, row => keyOf(row.projectId, row.typeIndex, row.key), versions)
+  const valuesOf = (row: (typeof inserts)[number]) => [
+    jsonText(row.properties),
+    encodeMarks(row.marks),
+    row.createdAtMs,
+    row.version,
+  ]
+  const inserted = await inLists(
+    session,
+    text.insertGroupsText,
+    inserts
+      .toSorted((a, b) => a.projectId - b.projectId || a.typeIndex - b.typeIndex || compare(a.key, b.key))
+      .map(row => [row.projectId, row.typeIndex, row.key, ...valuesOf(row)]),
+  )
+  expectCount(inserted.rowCount, inserts.length)
+  const updated = await inLists(
+    session,
+    text.updateGroupsText,
+    updates.map(({ row, storedVersion }) => [row.projectId, row.typeIndex, row.key, storedVersion, ...valuesOf(row)]),
+  )
+  expectCount(updated.rowCount, updates.length)
+}
+
+/** Few, since a project has five at most. A new one changes what flags can aggregate by: definitions are read again. */
+async function writeGroupTypes(session: Session, { groupTypes }: ChunkChanges): Promise<void> {
+  const changedProjects = new Set<number>()
+  for (const { projectId, name, index } of groupTypes) {
+    const { rowCount } = await session.query(insertGroupTypeText, [projectId, name, index])
+    if (rowCount === 1) changedProjects.add(projectId)
+    else if ((await session.query(hasGroupTypeText, [projectId, name, index])).rowCount === 0)
+      throw new VersionConflict()
+  }
+  for (const projectId of changedProjects) {
+    const { rows } = await session.query<{ value: number }>(shared.bumpRevisionText)
+    await session.query(noteRevisionText, [rows[0]!.value, projectId])
+  }
+}
+
+async function writeWarnings(session: Session, warnings: readonly IngestionWarning[]): Promise<void> {
+  if (warnings.length === 0) return
+  const keyOf = (projectId: number, type: string, day: string) => `${projectId} ${day} ${type}`
+  const ofDays = [
+    ...Map.groupBy(warnings, ({ projectId, type, timestampMs }) => keyOf(projectId, type, utcDay(timestampMs))),
+  ].toSorted(([a], [b]) => compare(a, b))
+  const counted = await inLists<{ project_id: number; type: string; day: string; warning_count: number }>(
+    session,
+    text.countWarningsText,
+    ofDays.map(([, ofDay]) => {
+      const { projectId, type, timestampMs } = ofDay[0]!
+      const lastSeenMs = ofDay.reduce((latest, warning) => Math.max(latest, warning.timestampMs), 0)
+      return [projectId, type, utcDay(timestampMs), ofDay.length, lastSeenMs]
+    }),
+  )
+  const countsSoFar = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
+  const samples = ofDays.flatMap(([key, ofDay]) =>
+    ofDay.slice(0, Math.max(0, warningSamplesPerDay - (countsSoFar.get(key)! - ofDay.length))),
+  )
+  await inLists(
+    session,
+    text.insertWarningsText,
+    samples.map(({ projectId, type, timestampMs, details }) => [
+      projectId,
+      type,
+      utcDay(timestampMs),
+      timestampMs,
+      jsonText(details),
+    ]),
+  )
+}
+
+async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]): Promise<void> {
+  const sums = new Map<string, ChunkOutcome>()
+  for (const outcome of outcomes) {
+    const key = `${outcome.projectId} ${outcome.lane} ${outcome.outcome} ${outcome.reason}`
+    sums.set(key, { ...outcome, count: outcome.count + (sums.get(key)?.count ?? 0) })
+  }
+  const sorted = [...sums].toSorted(([a], [b]) => compare(a, b)).map(([, sum]) => sum)
+  await inLists(
+    session,
+    text.countOutcomesText,
+    sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count]),
+  )
+}
+
+/**
+ * Holds changes against the versions that are there, in their order; what several of them make of one row is its last.
+ * @param versions of the rows that exist, as far as they were looked up.
+ * @throws VersionConflict
+ */
+function settle<Row extends { readonly version: number }>(
+  changes: readonly Versioned<Row>[],
+  keyOf: (row: Row) => string,
+  versions: ReadonlyMap<string, number>,
+): { inserts: Row[]; updates: { row: Row; storedVersion: number }[] } {
+  const latest = new Map<string, Row>()
+  for (const { row, loadedVersion } of changes) {
+    const key = keyOf(row)
+    if ((latest.get(key)?.version ?? versions.get(key) ?? null) !== loadedVersion) throw new VersionConflict()
+    latest.set(key, row)
+  }
+  const inserts: Row[] = []
+  const updates: { row: Row; storedVersion: number }[] = []
+  for (const [key, row] of latest) {
+    const storedVersion = versions.get(key)
+    if (storedVersion === undefined) inserts.push(row)
+    else updates.push({ row, storedVersion })
+  }
+  return { inserts, updates }
+}
+
+function personOf(persons: StoredPersons, projectId: number, uuid: string): { id: number; version: number } {
+  const person = persons.get(personKey(projectId, uuid))
+  if (person === undefined) throw new VersionConflict()
+  return person
+}
+
+function personKey(projectId: number, uuid: string): string {
+  return `${projectId} ${uuid}`
+}
+
+function distinctBy<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
+  return [...new Map(items.map(item => [keyOf(item), item])).values()]
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+function expectCount(count: number, expected: number): void {
+  if (count !== expected) throw new VersionConflict()
+}

@@ -1,0 +1,180 @@
+// One instance per database: an advisory lock, held by a session of its own for as long as the instance runs. The log lies
+// on an instance's own disk, so two instances on one database would each move positions that mean nothing in the log of
+// the other. A session that is lost is opened again; when another instance has the lock by then, this one has to end.
+
+import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { placeOf } from './check-postgres.ts'
+import { endQuietly, trackSockets } from './end-in-time.ts'
+import { definitionsLock } from './kysely-on-postgres.ts'
+import { clientSettings } from './open-postgres.ts'
+import { postgresPortError } from './postgres-errors.ts'
+
+const answerMsMax = 5_000
+const tryEveryMs = 100
+const heartbeatMs = 10_000
+const retryMs = { first: 100, max: 5_000 }
+/** Keys of two numbers are apart from those of one, which the definitions' lock is. */
+const lockKey = `${definitionsLock}, 1`
+
+/**
+ * A host that was switched off says nothing: with these the server notices within 25 s and gives the lock away. An idle
+ * session is what this one is meant to be.
+ */
+const sessionSettings = `
+  SELECT set_config(name, value, false) FROM (VALUES
+    ('tcp_keepalives_idle', '10'), ('tcp_keepalives_interval', '5'), ('tcp_keepalives_count', '3'),
+    ('tcp_user_timeout', '20000'), ('idle_session_timeout', '0')
+  ) AS wanted (name, value) WHERE current_setting(name, true) IS NOT NULL`
+
+const findHolder = `
+  SELECT a.pid, a.application_name AS name FROM pg_locks AS l JOIN pg_stat_activity AS a ON a.pid = l.pid
+  WHERE l.locktype = 'advisory' AND (l.classid, l.objid, l.objsubid) = (${lockKey}, 2) AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+export interface InstanceLock {
+  /** Takes a second at most, whatever the server does. */
+  release(): Promise<void>
+}
+
+export interface InstanceLockOptions {
+  readonly url: string
+  /** How long to wait for a holder that is going away. */
+  readonly waitMsMax: number
+  readonly onWaiting: () => void
+  /** Another instance has the lock now. Called once, with a line for people; nothing is tried after it. */
+  readonly onSuperseded: (line: string) => void
+  readonly logger: Logger
+}
+
+/**
+ * @returns one line for a person when another instance keeps the lock.
+ * @throws PortError when the server cannot be asked.
+ */
+export async function takeInstanceLock(options: InstanceLockOptions): Promise<Result<InstanceLock, string>> {
+  const { url, logger } = options
+  const token = randomBytes(6).toString('hex')
+  const sockets = trackSockets()
+  let client: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  let failures = 0
+  let isHeldFirst = false
+  let isReleased = false
+
+  let holder: string | null
+  try {
+    holder = await acquire(options.onWaiting)
+  } catch (cause) {
+    await release()
+    throw postgresPortError(cause)
+  }
+  isHeldFirst = holder === null
+  if (isHeldFirst) return ok({ release })
+  await release()
+  return err(
+    `PostgreSQL at ${placeOf(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
+  )
+
+  /** @returns null when the lock is held; else where its holder is, as far as the server tells. @throws as the driver. */
+  async function acquire(onWaiting: () => void): Promise<string | null> {
+    const settings = clientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
+    const session = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: answerMsMax })
+    client = session
+    session.on('error', cause => lose(session, cause))
+    session.on('end', () => lose(session, new Error('the server ended the connection')))
+    try {
+      await session.connect()
+      await session.query(sessionSettings)
+      return await waitForLock(session, onWaiting)
+    } catch (cause) {
+      lose(session, cause)
+      throw cause
+    }
+  }
+
+  async function waitForLock(session: pg.Client, onWaiting: () => void): Promise<string | null> {
+    const deadlineMs = performance.now() + options.waitMsMax
+    for (let isWaiting = false; !isReleased; isWaiting = true) {
+      const { rows } = await session.query<{ taken: boolean }>(`SELECT pg_try_advisory_lock(${lockKey}) AS taken`)
+      if (rows[0]!.taken) {
+        scheduleHeartbeat(session)
+        return null
+      }
+      if (!isWaiting) {
+        await endFormerSession(session)
+        onWaiting()
+      }
+      if (performance.now() > deadlineMs) return await whereHolderIs(session)
+      await sleep(tryEveryMs)
+    }
+    return null
+  }
+
+  /** A session of ours that only the server still believes in. */
+  async function endFormerSession(session: pg.Client): Promise<void> {
+    for (const { pid, name } of (await session.query<{ pid: number; name: string | null }>(findHolder)).rows)
+      if (name?.startsWith(`pennon instance ${token} `)) await session.query('SELECT pg_terminate_backend($1)', [pid])
+  }
+
+  async function whereHolderIs(session: pg.Client): Promise<string> {
+    const [holding] = (await session.query<{ name: string | null }>(findHolder)).rows
+    const host = /^pennon instance \S+ (.+)$/.exec(holding?.name ?? '')?.[1]
+    return host === undefined ? '' : ` on ${host}`
+  }
+
+  /** The client's side of the connection: a server that is gone without a word is found out within 15 s. */
+  function scheduleHeartbeat(session: pg.Client): void {
+    timer = setTimeout(async () => {
+      try {
+        await session.query('SELECT 1')
+        if (client === session && !isReleased) scheduleHeartbeat(session)
+      } catch (cause) {
+        lose(session, cause)
+      }
+    }, heartbeatMs)
+    timer.unref()
+  }
+
+  /** Once for each session that is in use, whichever way it tells that it is gone. */
+  function lose(lost: pg.Client, cause: unknown): void {
+    if (client !== lost || isReleased || !isHeldFirst) return
+    client = undefined
+    clearTimeout(timer)
+    void endQuietly(lost)
+    if (failures === 0)
+      logger.warn({ err: postgresPortError(cause) }, 'the lock on the database is lost; taking it again')
+    const waitMs = Math.min(retryMs.max, retryMs.first * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
+    timer = setTimeout(() => void retake(), waitMs)
+    timer.unref()
+  }
+
+  async function retake(): Promise<void> {
+    try {
+      const other = await acquire(() => undefined)
+      if (isReleased) return
+      if (other === null) {
+        logger.info('the lock on the database is held again')
+        failures = 0
+        return
+      }
+      // Ending is right: the other one has bound its own log to the state, and took the lanes from our worker with that.
+      // What this one accepted from now on would lie in a log that nobody reads.
+      await release()
+      options.onSuperseded(
+        `PostgreSQL at ${placeOf(url)} is in use by another instance${other}, which took it over while this one had lost its session; this one stops`,
+      )
+    } catch {
+      // `lose` has it, and tries again.
+    }
+  }
+
+  async function release(): Promise<void> {
+    isReleased = true
+    clearTimeout(timer)
+    await sockets.endInTime(() => endQuietly(client))
+  }
+}

@@ -1,0 +1,83 @@
+// State as the worker sees it, on PostgreSQL. What a chunk reads and writes is a handful of statements with lists,
+// whatever its size; a commit that another one got in the way of is a version conflict, to be loaded again.
+
+import * as shared from '#adapters/sql/chunk-queries.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { VersionConflict, writeChanges } from './chunk-commit.ts'
+import { loadChunk } from './chunk-load.ts'
+import { numbered } from './chunk-texts.ts'
+import { definitionsLock } from './kysely-on-postgres.ts'
+import { inTransaction, openPool } from './open-postgres.ts'
+import { postgresPortError } from './postgres-errors.ts'
+
+/** A worker has one chunk under way. */
+const sessionsMax = 2
+const statementMsMax = 30_000
+const lockMsMax = 5_000
+const connectMsMax = 5_000
+
+const claimPositionText = numbered(shared.claimPositionText)
+const advancePositionText = numbered(shared.advancePositionText)
+
+/** On a state that has been migrated. Opens nothing before the first call. */
+export function openPostgresChunkStore(options: { url: string; logger: Logger; lockMsMax?: number }): ChunkStore {
+  const pool = openPool({
+    ...options,
+    name: 'chunks',
+    sizeMax: sessionsMax,
+    statementMsMax,
+    lockMsMax: options.lockMsMax ?? lockMsMax,
+    connectMsMax,
+    isIndexed: true,
+  })
+  return {
+    async claimPosition(lane, ownerId) {
+      try {
+        const { rows } = await pool.query<[number]>({
+          text: claimPositionText,
+          values: [lane, ownerId],
+          rowMode: 'array',
+        })
+        return { offset: rows[0]![0] }
+      } catch (cause) {
+        throw postgresPortError(cause)
+      }
+    },
+
+    async loadChunk(subjects, textBytesMax) {
+      try {
+        return await inTransaction(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', session =>
+          loadChunk(session, subjects, textBytesMax),
+        )
+      } catch (cause) {
+        throw postgresPortError(cause)
+      }
+    },
+
+    async commitChunk(changes, { offset, committedAtMs, lane, ownerId }) {
+      try {
+        await inTransaction(pool, 'BEGIN', async session => {
+          // Before any other lock: whoever writes definitions holds it before theirs.
+          if (changes.groupTypes.length > 0) await session.query(`SELECT pg_advisory_xact_lock(${definitionsLock})`)
+          const { rowCount } = await session.query(advancePositionText, [offset, committedAtMs, lane, ownerId])
+          if (rowCount !== 1) throw new NotOwner()
+          await writeChanges(session, changes)
+        })
+        return 'committed'
+      } catch (cause) {
+        if (cause instanceof NotOwner) return 'not_owner'
+        if (cause instanceof VersionConflict) return 'version_conflict'
+        const failure = postgresPortError(cause)
+        // A deadlock, or a reference that another transaction took away in between.
+        if (failure instanceof Error && 'code' in failure && failure.code === 'conflict') return 'version_conflict'
+        throw failure
+      }
+    },
+
+    close: () => pool.end(),
+  }
+}
+
+/** Thrown to leave the transaction: another worker has claimed the lane. */
+class NotOwner extends Error {}

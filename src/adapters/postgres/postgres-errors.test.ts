@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import pg from 'pg'
+import { PortError } from '#ports/port-error.ts'
+import { connectPortError, isRolledBackByOthers, postgresPortError } from './postgres-errors.ts'
+
+function databaseError(code: string): pg.DatabaseError {
+  const error = new pg.DatabaseError('something failed', 10, 'error')
+  return Object.assign(error, { code, detail: 'Key (secret)=(hidden) exists', where: 'COPY hidden' })
+}
+
+function codeOf(cause: unknown): unknown {
+  const error = postgresPortError(cause)
+  return error instanceof PortError ? error.code : null
+}
+
+describe('failures of PostgreSQL', () => {
+  it('become PortErrors by their SQLSTATE, or by its class', () => {
+    const expected = {
+      '57014': 'timeout',
+      '55P03': 'timeout',
+      '40001': 'conflict',
+      '40P01': 'conflict',
+      '23505': 'conflict',
+      '53100': 'full',
+      '53300': 'unavailable',
+      '57P01': 'unavailable',
+      '28P01': 'unavailable',
+      '3D000': 'unavailable',
+      XX001: 'corrupt',
+    }
+    for (const [sqlState, code] of Object.entries(expected))
+      assert.equal(codeOf(databaseError(sqlState)), code, sqlState)
+  })
+
+  it('stay what they are when they are about a value or a mistake of ours', () => {
+    for (const sqlState of ['22021', '22P02', '42601', '54000']) assert.equal(codeOf(databaseError(sqlState)), null)
+    const mistake = new TypeError('undefined is not a function')
+    assert.equal(postgresPortError(mistake), mistake)
+    const known = new PortError('state', 'corrupt')
+    assert.equal(postgresPortError(known), known)
+  })
+
+  it('tell a server that is gone from one that takes too long', () => {
+    for (const message of [
+      'Connection terminated unexpectedly',
+      'Client has encountered a connection error and is not queryable',
+    ])
+      assert.equal(codeOf(new Error(message)), 'unavailable', message)
+    for (const message of ['Query read timeout', 'timeout exceeded when trying to connect', 'timeout expired'])
+      assert.equal(codeOf(new Error(message)), 'timeout', message)
+    assert.equal(codeOf(Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect' })), 'unavailable')
+    assert.equal(connectPortError(new Error('SASL: no password')).code, 'unavailable')
+  })
+
+  it('keep what the server says of rows out of logs', () => {
+    for (const sqlState of ['23505', '22021']) {
+      const error = postgresPortError(databaseError(sqlState)) as Error
+      const shown = JSON.stringify([error, error.cause, String(error), Object.entries(error.cause ?? error)])
+      assert.doesNotMatch(shown, /hidden/)
+    }
+  })
+
+  it('may be tried again after a deadlock or a serialization failure, raw or as a PortError', () => {
+    assert.ok(isRolledBackByOthers(databaseError('40P01')))
+    assert.ok(isRolledBackByOthers(postgresPortError(databaseError('40001'))))
+    assert.ok(!isRolledBackByOthers(postgresPortError(databaseError('23505'))))
+    assert.ok(!isRolledBackByOthers(new Error('other')))
+  })
+})

@@ -1,0 +1,65 @@
+// Which of PostgreSQL's and its driver's failures is which kind of PortError. What they say of rows (`detail`, `where`)
+// is left behind: it holds people's data, and errors are logged.
+
+import pg from 'pg'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+
+/** By SQLSTATE, or by its class, the first two characters. https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const codes: Readonly<Record<string, PortErrorCode>> = {
+  '57014': 'timeout', // statement_timeout, or cancelled by an operator
+  '55P03': 'timeout', // lock_timeout
+  '25P03': 'timeout', // idle in a transaction for too long
+  '40': 'conflict', // serialization failure, deadlock: rolled back
+  '40003': 'unavailable', // nobody knows whether the statement was completed
+  '23': 'conflict', // a constraint
+  '53100': 'full',
+  '53': 'unavailable', // too many connections, out of memory
+  '08': 'unavailable',
+  '28': 'unavailable', // not let in
+  '3D': 'unavailable', // no such database
+  '25006': 'unavailable', // read-only: a former primary
+  '42501': 'unavailable', // no rights on a table
+  '42P01': 'unavailable', // no such table: a replica that is not that far yet
+  '57': 'unavailable', // shutting down, starting up
+  '58': 'unavailable', // the server's own disk
+  XX: 'corrupt',
+}
+
+/** What the driver says without a code. */
+const driverTimeouts = /timeout expired|timeout exceeded|Query read timeout|connection timeout/
+const driverEnds = /Connection terminated|not queryable|after calling end|has been discarded|driver has already/
+
+/**
+ * A PortError for a failure of PostgreSQL's or of the way to it; anything else comes back as it is: our own mistakes,
+ * and a value that PostgreSQL does not take.
+ */
+export function postgresPortError(cause: unknown): unknown {
+  if (cause instanceof PortError || !(cause instanceof Error)) return cause
+  if (cause instanceof pg.DatabaseError) {
+    const code = codes[cause.code ?? ''] ?? codes[cause.code?.slice(0, 2) ?? '']
+    const bare = Object.assign(new Error(cause.message), { code: cause.code })
+    return code === undefined ? bare : new PortError('state', code, bare)
+  }
+  if (driverTimeouts.test(cause.message)) return new PortError('state', 'timeout', cause)
+  const isNetworkError = 'syscall' in cause || cause instanceof AggregateError
+  if (isNetworkError || driverEnds.test(cause.message)) return new PortError('state', 'unavailable', cause)
+  return cause
+}
+
+/** Whatever went wrong, it was on the way to a session: the state cannot be reached. */
+export function connectPortError(cause: unknown): PortError {
+  const known = postgresPortError(cause)
+  return known instanceof PortError ? known : new PortError('state', 'unavailable', known)
+}
+
+/** Rolled back because of what another transaction did at the same time: the same again may go through. */
+export function isRolledBackByOthers(cause: unknown): boolean {
+  const code = sqlStateOf(cause)
+  return code === '40001' || code === '40P01'
+}
+
+/** Of a raw failure, or of one that a PortError was made of. */
+export function sqlStateOf(cause: unknown): string | undefined {
+  const origin = cause instanceof PortError ? cause.cause : cause
+  return origin instanceof Error && 'code' in origin && typeof origin.code === 'string' ? origin.code : undefined
+}

@@ -1,0 +1,88 @@
+// The management store on PostgreSQL, and what brings its state up to the newest schema: a front's own, since sessions
+// of a server need no thread.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { loadDefinitionChanges } from '#adapters/sql/definition-queries.ts'
+import { migrateState } from '#adapters/sql/migrate-state.ts'
+import { postgresWords } from '#adapters/sql/migration.ts'
+import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
+import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { kyselyOn } from './kysely-on-postgres.ts'
+import { openPool } from './open-postgres.ts'
+import { isRolledBackByOthers, postgresPortError } from './postgres-errors.ts'
+
+const sessionsMax = 4
+const connectMsMax = 5_000
+/** A start may wait longer than a request: nothing else is under way. */
+const startConnectMsMax = 15_000
+const statementMsMax = 10_000
+/** How long a write waits for the other ones: their transactions are short, so longer means trouble. */
+const lockMsMax = 2_000
+/** Another process may be applying a long migration. */
+const migrationLockMsMax = 120_000
+const retryCount = 3
+const retryWaitMs = 20
+
+/**
+ * Brings the state of a database up to the newest schema. Several processes may do so at once: one does, the others wait.
+ * @throws SchemaTooNewError, or PortError when the database cannot be reached or written.
+ */
+export async function migratePostgres(options: { url: string; logger: Logger }): Promise<void> {
+  const pool = openPool({
+    ...options,
+    name: 'migrate',
+    sizeMax: 1,
+    statementMsMax: 0,
+    lockMsMax: migrationLockMsMax,
+    connectMsMax: startConnectMsMax,
+  })
+  try {
+    await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords })
+  } catch (cause) {
+    throw postgresPortError(cause)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** On a state that has been migrated. Opens nothing before the first call. */
+export function openPostgresManagementStore(options: {
+  url: string
+  logger: Logger
+}): ManagementStore & Pick<DefinitionStore, 'loadChanges'> {
+  const pool = openPool({ ...options, name: 'state', sizeMax: sessionsMax, statementMsMax, lockMsMax, connectMsMax })
+  const snapshots = kyselyOn(pool, 'snapshot')
+  const { close: _, ...store } = sqlManagementStore(kyselyOn(pool, 'one_by_one'), postgresPortError)
+  return {
+    ...retrying(store),
+    loadChanges: async revision => {
+      try {
+        return await loadDefinitionChanges(snapshots, revision)
+      } catch (cause) {
+        throw postgresPortError(cause)
+      }
+    },
+    close: () => pool.end(),
+  }
+}
+
+/** Every method is one transaction, so one that was rolled back for the sake of another can simply run again. */
+function retrying<T extends { [K in keyof T]: (...args: never[]) => Promise<unknown> }>(methods: T): T {
+  const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
+  const wrapped = entries.map(([name, method]) => [
+    name,
+    async (...args: never[]) => {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await method(...args)
+        } catch (cause) {
+          if (!isRolledBackByOthers(cause) || attempt > retryCount) throw cause
+          await sleep(retryWaitMs * 2 ** attempt * (0.5 + Math.random()))
+        }
+      }
+    },
+  ])
+  return Object.fromEntries(wrapped) as T
+}

@@ -1,0 +1,74 @@
+// Hears of new revisions: a connection of its own that listens, and comes back by itself. What was missed meanwhile is
+// found by whoever asks for the revision from time to time.
+
+import pg from 'pg'
+import { revisionChannel } from '#adapters/sql/migration.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { endQuietly, trackSockets } from './end-in-time.ts'
+import { clientSettings } from './open-postgres.ts'
+import { postgresPortError } from './postgres-errors.ts'
+
+const connectMsMax = 5_000
+const firstWaitMs = 100
+const longestWaitMs = 10_000
+
+export interface RevisionListener {
+  /** Resolves when it listens for the first time, or has failed to. */
+  readonly started: Promise<void>
+  close(): Promise<void>
+}
+
+export function listenForRevisions(options: {
+  url: string
+  logger: Logger
+  onRevision: (revision: number) => void
+}): RevisionListener {
+  const { url, logger, onRevision } = options
+  let client: pg.Client | undefined
+  let timer: NodeJS.Timeout | undefined
+  let failures = 0
+  let isClosed = false
+  const sockets = trackSockets()
+  const started = connect()
+
+  return {
+    started,
+    close: async () => {
+      isClosed = true
+      clearTimeout(timer)
+      await sockets.endInTime(async () => {
+        await started
+        await endQuietly(client)
+      })
+    },
+  }
+
+  async function connect(): Promise<void> {
+    const settings = clientSettings(url, 'listener', connectMsMax)
+    const connecting = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: connectMsMax })
+    client = connecting
+    connecting.on('notification', ({ payload }) => onRevision(Number(payload)))
+    connecting.on('error', cause => comeBack(connecting, cause))
+    connecting.on('end', () => comeBack(connecting, new Error('the server ended the connection')))
+    try {
+      await connecting.connect()
+      await connecting.query(`LISTEN ${revisionChannel}`)
+      if (failures > 0) logger.info('changes of definitions are heard again')
+      failures = 0
+    } catch (cause) {
+      comeBack(connecting, cause)
+    }
+  }
+
+  /** Once for each connection, whichever way it tells that it is gone. */
+  function comeBack(lost: pg.Client, cause: unknown): void {
+    if (client !== lost || isClosed) return
+    client = undefined
+    void endQuietly(lost)
+    if (failures === 0)
+      logger.warn({ err: postgresPortError(cause) }, 'changes of definitions are not heard, but asked for')
+    const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(failures++, 10)) * (0.5 + Math.random() / 2)
+    timer = setTimeout(() => void connect(), waitMs)
+    timer.unref()
+  }
+}

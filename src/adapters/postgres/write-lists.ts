@@ -1,0 +1,45 @@
+// A statement whose parameters are lists, one for each column, run for rows of any number: in slices that neither the
+// server nor this process chokes on.
+
+import type { Session } from './open-postgres.ts'
+
+const sliceRowsMax = 2_000
+const sliceCharsMax = 16 * 2 ** 20
+
+/** @returns what all slices changed and answered. @throws what the driver throws. */
+export async function inLists<Answer extends object>(
+  session: Session,
+  statement: string,
+  rows: readonly (readonly (string | number)[])[],
+): Promise<{ rowCount: number; rows: Answer[] }> {
+  let rowCount = 0
+  let answers: Answer[] = []
+  for (let start = 0; start < rows.length; ) {
+    const end = sliceEnd(rows, start)
+    const result = await session.query<Answer>(statement, columnsOf(rows, start, end))
+    rowCount += result.rowCount ?? 0
+    answers = answers.length === 0 ? result.rows : answers.concat(result.rows)
+    start = end
+  }
+  return { rowCount, rows: answers }
+}
+
+function sliceEnd(rows: readonly (readonly (string | number)[])[], start: number): number {
+  let chars = 0
+  let end = start
+  while (end < rows.length && end - start < sliceRowsMax) {
+    for (const value of rows[end]!) if (typeof value === 'string') chars += value.length
+    if (chars > sliceCharsMax && end > start) break
+    end++
+  }
+  return end
+}
+
+function columnsOf(rows: readonly (readonly (string | number)[])[], start: number, end: number): unknown[][] {
+  const columns: unknown[][] = rows[start]!.map(() => [])
+  for (let index = start; index < end; index++) {
+    const row = rows[index]!
+    for (let column = 0; column < row.length; column++) columns[column]!.push(row[column])
+  }
+  return columns
+}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { text } from 'node:stream/consumers'
+import { describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { openInstalledScripts } from './installed-scripts.ts'
+
+describe('openInstalledScripts', () => {
+  it('finds the library, its size and its text in every form', async () => {
+    const scripts = openInstalledScripts()
+    assert.match(scripts.version, /^1\.\d+\.\d+$/)
+    const array = (await scripts.find('array.js'))!
+    const whole = await array.read()
+    assert.equal(whole.length, array.byteCount)
+    assert.equal(await text(array.stream()), whole.toString())
+    assert.deepEqual(gunzipSync((await array.packed('gzip'))!), whole)
+    assert.equal((await scripts.find('array.js'))!.hash, array.hash)
+  })
+
+  it('packs a script once, however many ask at the same time', async () => {
+    const scripts = openInstalledScripts()
+    const packed = await Promise.all(
+      Array.from({ length: 5 }, async () => (await scripts.find('loader.js'))!.packed('br')),
+    )
+    assert.equal(new Set(packed).size, 1)
+  })
+
+  it('keeps no more than its bound, and no map: those go out as they are', async () => {
+    const scripts = openInstalledScripts({ keptBytesMax: 5_000 })
+    assert.notEqual(await (await scripts.find('loader.js'))!.packed('gzip'), null)
+    assert.equal(await (await scripts.find('array.js'))!.packed('gzip'), null)
+    const unbounded = openInstalledScripts()
+    assert.equal(await (await unbounded.find('loader.js.map'))!.packed('gzip'), null)
+  })
+
+  it('knows no name that is not a script of the package', () => {
+    const scripts = openInstalledScripts()
+    for (const name of ['', '../package.json', 'array.d.ts', 'integrity.json', 'src', '__proto__', 'constructor']) {
+      assert.equal(scripts.find(name), null, name)
+    }
+  })
+})

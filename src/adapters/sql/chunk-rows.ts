@@ -1,0 +1,211 @@
+// What the loads of a chunk have in common on both engines: which rows are wanted, and values out of what was found.
+
+import type { Group, GroupType } from '#core/groups/group.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
+import { groupOf, personOf } from './rows.ts'
+
+/** Longer than any text that is stored; fits the integers of every engine. */
+export const longestTextBytes = 1_000_000_000
+
+/** The text that a load may hold. Rows whose text is too long for their share of it come without, to be read once all fit. */
+export class TextRoom {
+  readonly #bytesMax: number
+  #takenBytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  get takenBytes(): number {
+    return this.#takenBytes
+  }
+
+  get isExceeded(): boolean {
+    return this.#takenBytes > this.#bytesMax
+  }
+
+  get leftBytes(): number {
+    return Math.max(0, this.#bytesMax - this.#takenBytes)
+  }
+
+  take(bytes: number): void {
+    this.#takenBytes += bytes
+  }
+
+  /** Each of so many rows may have two texts of this length without exceeding the room. */
+  textBytesOfEach(rowCount: number): number {
+    return Math.min(Math.floor(this.leftBytes / (2 * Math.max(rowCount, 1))), longestTextBytes)
+  }
+}
+
+/** A distinct id with its person; of a person with several ids there are several. */
+export interface MappedPersonRow {
+  readonly distinct_id: string
+  readonly mapping_version: number
+  readonly id: number
+  readonly project_id: number
+  readonly uuid: string
+  readonly text_bytes: number
+  /** Null: too long for its share of the room. */
+  readonly properties: string | null
+  readonly property_marks: string | null
+  readonly created_at: number
+  readonly is_identified: number
+  readonly version: number
+  readonly last_seen_at: number
+}
+
+export interface PersonTextRow {
+  readonly id: number
+  readonly properties: string
+  readonly property_marks: string
+}
+
+export interface LoadedGroupRow {
+  readonly project_id: number
+  readonly group_type_index: number
+  readonly group_key: string
+  readonly text_bytes: number
+  /** Null: too long for its share of the room. */
+  readonly group_properties: string | null
+  readonly property_marks: string | null
+  readonly created_at: number
+  readonly version: number
+}
+
+export interface PersonMappingRow {
+  readonly person_id: number
+  readonly distinct_id: string
+  readonly version: number
+}
+
+export interface MappedPersons {
+  /** By row id, in the order of `personPropertiesJson`. */
+  readonly persons: Map<number, Person>
+  readonly personPropertiesJson: string[]
+  readonly mappings: readonly DistinctIdMapping[]
+  /** By row id: those that came without their texts. They are to be added before anything else is done. */
+  readonly large: ReadonlyMap<number, MappedPersonRow>
+}
+
+export function mappedPersonsOf(rows: Iterable<MappedPersonRow>, room: TextRoom): MappedPersons {
+  const mappings: DistinctIdMapping[] = []
+  const persons = new Map<number, Person>()
+  const personPropertiesJson: string[] = []
+  const large = new Map<number, MappedPersonRow>()
+  for (const row of rows) {
+    mappings.push({
+      projectId: row.project_id,
+      distinctId: row.distinct_id,
+      personUuid: row.uuid,
+      version: row.mapping_version,
+    })
+    if (persons.has(row.id) || large.has(row.id)) continue
+    room.take(row.text_bytes)
+    const { properties, property_marks } = row
+    if (properties === null || property_marks === null) large.set(row.id, row)
+    else addPerson({ persons, personPropertiesJson }, row, properties, property_marks)
+  }
+  return { persons, personPropertiesJson, mappings, large }
+}
+
+export function addLargePersons(to: MappedPersons, texts: Iterable<PersonTextRow>): void {
+  for (const { id, properties, property_marks } of texts) addPerson(to, to.large.get(id)!, properties, property_marks)
+}
+
+function addPerson(
+  to: Pick<MappedPersons, 'persons' | 'personPropertiesJson'>,
+  row: MappedPersonRow,
+  properties: string,
+  property_marks: string,
+): void {
+  to.persons.set(row.id, personOf({ ...row, properties, property_marks }))
+  to.personPropertiesJson.push(properties)
+}
+
+/** @returns the groups, and the rows of those that came without their texts. */
+export function loadedGroupsOf(
+  rows: Iterable<LoadedGroupRow>,
+  room: TextRoom,
+): { groups: Group[]; large: LoadedGroupRow[] } {
+  const groups: Group[] = []
+  const large: LoadedGroupRow[] = []
+  for (const row of rows) {
+    room.take(row.text_bytes)
+    const { group_properties, property_marks } = row
+    if (group_properties === null || property_marks === null) large.push(row)
+    else groups.push(groupOf({ ...row, group_properties, property_marks }))
+  }
+  return { groups, large }
+}
+
+/** What a mapping takes once it is loaded, its id included: counted as text. */
+const mappingBytes = 256
+
+/** Rows of other distinct ids that the room has left: one more and it is exceeded. */
+export function personMappingCountMax(room: TextRoom): number {
+  return Math.min(Math.floor(room.leftBytes / mappingBytes), longestTextBytes)
+}
+
+export function takeMappings(room: TextRoom, count: number): void {
+  room.take(count * mappingBytes)
+}
+
+/** Row ids of the persons whose other distinct ids are wanted. */
+export function wantedPersonIds(
+  { persons, mappings }: MappedPersons,
+  merging: ChunkSubjects['mergingDistinctIds'],
+): number[] {
+  if (merging === undefined) return [...persons.keys()]
+  const ids = idsByProject(merging)
+  const wanted = new Set<string>()
+  for (const { projectId, distinctId, personUuid } of mappings)
+    if (ids.get(projectId)?.has(distinctId)) wanted.add(`${projectId} ${personUuid}`)
+  return [...persons].filter(([, person]) => wanted.has(`${person.projectId} ${person.uuid}`)).map(([id]) => id)
+}
+
+export function personMappingsOf(
+  rows: readonly PersonMappingRow[],
+  { persons }: MappedPersons,
+): LoadedChunk['personMappings'] {
+  return rows.map(row => {
+    const { projectId, uuid } = persons.get(row.person_id)!
+    return { projectId, distinctId: row.distinct_id, personUuid: uuid, version: row.version }
+  })
+}
+
+/** Each id once. */
+export function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set<string>> {
+  const sets = new Map<number, Set<string>>()
+  for (const { projectId, distinctId } of ids) {
+    const known = sets.get(projectId)
+    if (known === undefined) sets.set(projectId, new Set([distinctId]))
+    else known.add(distinctId)
+  }
+  return sets
+}
+
+export interface WantedGroups {
+  readonly projectId: number
+  readonly index: number
+  readonly keys: ReadonlySet<string>
+}
+
+/** Groups of types that the project does not have yet cannot exist. */
+export function wantedGroups(groups: ChunkSubjects['groups'], types: readonly GroupType[]): WantedGroups[] {
+  const indexOf = new Map(types.map(type => [JSON.stringify([type.projectId, type.name]), type.index]))
+  const wanted = new Map<string, { projectId: number; index: number; keys: Set<string> }>()
+  for (const { projectId, typeName, key } of groups) {
+    const name = JSON.stringify([projectId, typeName])
+    const index = indexOf.get(name)
+    if (index === undefined) continue
+    let ofType = wanted.get(name)
+    if (ofType === undefined) {
+      ofType = { projectId, index, keys: new Set() }
+      wanted.set(name, ofType)
+    }
+    ofType.keys.add(key)
+  }
+  return [...wanted.values()]
+}

@@ -1,0 +1,31 @@
+// Text that both engines store alike: PostgreSQL has no NUL in text, and neither keeps half of a surrogate pair. JSON text
+// escapes both, so only texts that stand in columns of their own are concerned.
+
+type Methods<T> = { [K in keyof T]: (...args: never[]) => Promise<unknown> }
+
+/** The same methods, given texts that can be stored: their text arguments, and the texts right in their object arguments. */
+export function withStorableTexts<T extends Methods<T>>(methods: T): T {
+  const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
+  return Object.fromEntries(
+    entries.map(([name, method]) => [name, async (...args: never[]) => method(...(args.map(storable) as never[]))]),
+  ) as T
+}
+
+function storable(argument: unknown): unknown {
+  if (typeof argument === 'string') return storableText(argument)
+  if (typeof argument !== 'object' || argument === null || Array.isArray(argument)) return argument
+  let copy: Record<string, unknown> | undefined
+  for (const [key, value] of Object.entries(argument)) {
+    if (typeof value !== 'string') continue
+    const text = storableText(value)
+    if (text === value) continue
+    copy ??= { ...argument }
+    copy[key] = text
+  }
+  return copy ?? argument
+}
+
+/** NUL and lone surrogates become U+FFFD. Source: docs/wire/ingestion.md 2.2. */
+export function storableText(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
+}

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { hasLogSegments, readLogIdentity, writeLogIdentity } from './log-identity.ts'
+import { openSqliteLogReader } from './sqlite-log-reader.ts'
+import { openSqliteLogWriter, type SqliteLogWriterOptions } from './sqlite-log-writer.ts'
+
+describe('a log that is begun where the state stands', () => {
+  const all = { recordCountMax: 100, bytesMax: 1e6 }
+
+  it('has no lag before its first record, and gives that the offset where the state stands', async t => {
+    const folder = tempDir(t)
+    const reader = openedReader(t, folder)
+    assert.deepEqual(await reader.status('main', 50), { endOffset: 50, appendedAtMs: null, bytes: 0 })
+    assert.equal((await reader.read('main', 50, all)).nextOffset, 50)
+    const lanes = ['main', 'historical'] as const
+    const { writer } = await openedWriter(t, { lanes, firstOffsets: { main: 50, historical: 7 } }, folder)
+    assert.equal((await reader.status('main', 50)).endOffset, 50)
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    const chunk = await reader.read('main', 50, all)
+    assert.deepEqual([chunk.firstOffset, chunk.records.length, chunk.nextOffset], [50, 1, 51])
+
+    assert.equal((await reader.status('historical', 7)).endOffset, 7)
+    await writer.append('historical', encodedEvents([aCapturedEvent(2, { lane: 'historical' })]))
+    assert.equal((await reader.read('historical', 7, all)).nextOffset, 8)
+  })
+
+  it('goes on where its segments end, wherever the state stands by then', async t => {
+    const { folder, writer } = await openedWriter(t, { firstOffsets: { main: 50 } })
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.close()
+    const { writer: again } = await openedWriter(t, { firstOffsets: { main: 90 } }, folder)
+    await again.append('main', encodedEvents([aCapturedEvent(2)]))
+    assert.equal((await openedReader(t, folder).read('main', 50, all)).nextOffset, 52)
+  })
+})
+
+describe('the id of a log', () => {
+  it('is what was written, for the owner alone, and never another one', async t => {
+    const folder = join(tempDir(t), 'log')
+    assert.equal(readLogIdentity(folder), null)
+    assert.equal(hasLogSegments(folder), false)
+    const [first, second] = [randomUUID(), randomUUID()]
+    writeLogIdentity(folder, first)
+    assert.throws(() => writeLogIdentity(folder, second), { code: 'EEXIST' })
+    assert.equal(readLogIdentity(folder), first)
+    assert.deepEqual(readdirSync(folder), ['identity'])
+    assert.equal(statSync(join(folder, 'identity')).mode & 0o777, 0o600)
+    await openedWriter(t, {}, folder)
+    assert.equal(hasLogSegments(folder), true)
+  })
+
+  it('is refused when the file holds none', t => {
+    const folder = tempDir(t)
+    writeFileSync(join(folder, 'identity'), '')
+    assert.throws(() => readLogIdentity(folder), /identity does not hold the id of a log/)
+  })
+})
+
+async function openedWriter(t: TestContext, options: Partial<SqliteLogWriterOptions> = {}, folder = tempDir(t)) {
+  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9, ...options })
+  t.after(() => writer.close())
+  return { folder, writer }
+}
+
+function openedReader(t: TestContext, folder: string) {
+  const reader = openSqliteLogReader({ folder })
+  t.after(() => reader.close())
+  return reader
+}

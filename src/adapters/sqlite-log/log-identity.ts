@@ -1,0 +1,47 @@
+// Which log this is: an id in a file beside the lanes, by which a state knows the log that its positions belong to. What
+// follows from one that does not fit is decided elsewhere.
+
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { logLanes } from '#core/events/captured-event.ts'
+import { ensureFolder, listSegments, syncFile, syncFolder } from './segment-file.ts'
+
+const fileName = 'identity'
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/**
+ * The id of the log in a folder; null when it has none yet.
+ * @throws Error with a line for people when the file holds no id.
+ */
+export function readLogIdentity(folder: string): string | null {
+  const path = join(folder, fileName)
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8').trim()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  if (!uuid.test(text)) throw new Error(`${path} does not hold the id of a log; restore it from a backup`)
+  return text
+}
+
+/** Durably, and never over another one. @throws system errors, `EEXIST` when the log has an id. */
+export function writeLogIdentity(folder: string, id: string): void {
+  ensureFolder(folder)
+  const path = join(folder, fileName)
+  const draft = `${path}.${process.pid}.draft`
+  try {
+    writeFileSync(draft, `${id}\n`, { mode: 0o600 })
+    syncFile(draft)
+    linkSync(draft, path)
+  } finally {
+    rmSync(draft, { force: true })
+  }
+  syncFolder(dirname(path))
+}
+
+/** Whether anything was ever appended to a log, or could have been. */
+export function hasLogSegments(folder: string): boolean {
+  return logLanes.some(lane => listSegments(join(folder, lane)).length > 0)
+}

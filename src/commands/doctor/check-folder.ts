@@ -1,0 +1,42 @@
+// The data folder: whether it can be written, and whether there is room.
+
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { Config } from '../../config.ts'
+import { bad, type Finding, gibibytes, good } from './finding.ts'
+
+export function checkFolder(config: Config): Finding {
+  const folder = nearestExisting(config.dataFolder)
+  if (!statSync(folder).isDirectory())
+    return bad(
+      'data folder',
+      `${folder} is no folder`,
+      'set PENNON_DATA to a folder, or to a path where one can be made',
+    )
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    const isThere = existsSync(config.dataFolder)
+    return good('data folder', isThere ? config.dataFolder : `${config.dataFolder} (made at the first start)`)
+  } catch {
+    return bad(
+      'data folder',
+      `${folder} cannot be written by this user`,
+      'change its owner, or set PENNON_DATA to a folder of yours',
+    )
+  }
+}
+
+export async function checkRoom(config: Config): Promise<Finding> {
+  const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
+  const freeBytes = bavail * bsize
+  const found = `${gibibytes(freeBytes)} free; events are refused below ${gibibytes(config.freeBytesMin)}`
+  return freeBytes >= config.freeBytesMin
+    ? good('disk', found)
+    : bad('disk', found, 'make room, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
+}
+
+/** The folder itself, or what it would be made in. */
+function nearestExisting(path: string): string {
+  return existsSync(path) ? path : nearestExisting(dirname(path))
+}

@@ -1,0 +1,63 @@
+// The instance that runs already, or the ports that a start would take.
+
+import { createServer } from 'node:net'
+import type { Config } from '../../config.ts'
+import { readLockHolder } from '../../processes/data-lock.ts'
+import { bad, type Finding, good, reasonOf } from './finding.ts'
+
+const answerMsMax = 3_000
+
+export async function checkInstance(config: Config): Promise<readonly Finding[]> {
+  const holder = readLockHolder(config.dataFolder)
+  if (holder !== null) return [await runningInstance(config, holder.pid)]
+  const { adminPort, host, port } = config
+  return [
+    good('instance', 'not running'),
+    await freePort('PORT', host, port),
+    ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', host, adminPort)]),
+  ]
+}
+
+async function runningInstance(config: Config, pid: number): Promise<Finding> {
+  if (config.port === 0) return good('instance', `running as process ${pid}`)
+  const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
+    const readiness = (await response.json()) as Record<string, string>
+    const troubles = Object.entries(readiness).filter(([, state]) => state !== 'ok')
+    if (troubles.length === 0)
+      return good('instance', `running as process ${pid}; flags, capture and processing are ok`)
+    const found = `running as process ${pid}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}`
+    return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
+  } catch (cause) {
+    return bad(
+      'instance',
+      `process ${pid} holds the data folder, but ${url} does not answer (${reasonOf(cause)})`,
+      'give doctor the PORT and HOST that it was started with; if they are these, restart it',
+    )
+  }
+}
+
+/** What the parts of `/_readiness` ask for. */
+function remedyOf(part: string, state: string): string {
+  if (state === 'log_or_disk_full')
+    return 'make room on the disk, or raise PENNON_LOG_MAX_BYTES if the log has reached it'
+  if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
+  return `look at the log for why ${part} is ${state}`
+}
+
+async function freePort(name: string, host: string, port: number): Promise<Finding> {
+  const failure = await new Promise<string | null>(resolve => {
+    const server = createServer()
+    server.once('error', (cause: Error & { code?: string }) => resolve(cause.code ?? cause.message))
+    server.listen(port, host, () => server.close(() => resolve(null)))
+  })
+  if (failure === null) return good('port', `${host}:${port} is free`)
+  return bad('port', `${host}:${port} cannot be used (${failure})`, portRemedies[failure]?.(name) ?? `set ${name}`)
+}
+
+const portRemedies: Readonly<Record<string, (name: string) => string>> = {
+  EADDRINUSE: name => `stop what uses it, or set ${name} to a free port`,
+  EACCES: name => `set ${name} to a port above 1023`,
+  EADDRNOTAVAIL: () => 'set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them',
+}

@@ -1,0 +1,52 @@
+// What is around Pennon: the Node that runs it and the clock that every event carries.
+
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../../config.ts'
+import { logLanes } from '../../core/events/captured-event.ts'
+import { bad, type Finding, good } from './finding.ts'
+
+/** A clock is set in steps; files of this minute may be a little ahead. */
+const toleranceMs = 60_000
+
+export function checkNode(): Finding {
+  const major = Number(process.versions.node.split('.')[0])
+  const wrong = `${process.versions.node}, but Pennon runs on its own Node 26`
+  return major >= 26
+    ? good('node', process.versions.node)
+    : bad('node', wrong, 'start it with `npm run pennon -- …` or bin/pennon')
+}
+
+/** @param now for its test. */
+export function checkClock(config: Config, now: Date = new Date()): Finding {
+  const remedy = 'set the clock and keep it with NTP: events are stored with its error'
+  const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
+  if (now.getTime() < installedAtMs - 86_400_000)
+    return bad('clock', `${now.toISOString()} is before this program was installed`, remedy)
+  const writtenAtMs = lastWrittenMs(config.dataFolder)
+  if (now.getTime() < writtenAtMs - toleranceMs) {
+    const written = new Date(writtenAtMs).toISOString()
+    return bad('clock', `${now.toISOString()}, but the data folder was last written at ${written}`, remedy)
+  }
+  return good('clock', now.toISOString())
+}
+
+/** Of the state and the segments of the log; 0 before the first start. */
+function lastWrittenMs(dataFolder: string): number {
+  let latest = 0
+  for (const folder of ['.', ...logLanes.map(lane => join('log', lane))]) {
+    for (const name of namesIn(join(dataFolder, folder))) {
+      const entry = statSync(join(dataFolder, folder, name), { throwIfNoEntry: false })
+      if (entry?.isFile()) latest = Math.max(latest, entry.mtimeMs)
+    }
+  }
+  return latest
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return [] // not there, or not readable: the check of the folder says so
+  }
+}

@@ -1,0 +1,107 @@
+// The stores that an instance would use: state, events, and the database of locations.
+
+import { statSync } from 'node:fs'
+import Database from 'better-sqlite3'
+import { endpointOfUrl } from '../../adapters/clickhouse/clickhouse-clients.ts'
+import { engineLibraryPath } from '../../adapters/clickhouse-embedded/engine-library.ts'
+import { openGeoip } from '../../compose/geoip.ts'
+import type { Config } from '../../config.ts'
+import { silentLogger } from '../../telemetry/log.ts'
+import { bad, type Finding, gibibytes, good, reasonOf } from './finding.ts'
+
+const answerMsMax = 3_000
+const dayMs = 86_400_000
+/** Addresses move between networks; GeoLite2 itself changes twice a week. */
+const staleAfterDays = 365
+
+export async function checkState(config: Config): Promise<readonly Finding[]> {
+  const findings = [good(config.databaseUrl === null ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
+  if (config.databaseUrl !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', config.databaseUrl))
+  if (config.databaseReadUrl !== null)
+    findings.push(await checkDatabase('state, reading', 'DATABASE_READ_URL', config.databaseReadUrl))
+  return findings
+}
+
+async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
+  const { checkPostgres } = await import('../../adapters/postgres/check-postgres.ts')
+  const checked = await checkPostgres(url)
+  if (!checked.ok) {
+    const { message, mayPass } = checked.error
+    return bad(
+      what,
+      message,
+      mayPass ? `start it, or check ${setting} and the network` : `mend it, or change ${setting}`,
+    )
+  }
+  const { version, place, isReplica, schema, mayCreateTables } = checked.value
+  if (isReplica && setting === 'DATABASE_URL')
+    return bad(what, `PostgreSQL ${version} at ${place} is a replica`, 'name its primary: everything is written there')
+  if (!mayCreateTables && setting === 'DATABASE_URL')
+    return bad(
+      what,
+      `the role of PostgreSQL ${version} at ${place} may not create tables${schema === null ? '' : ` in schema ${schema}`}`,
+      `let it: GRANT CREATE ON SCHEMA ${schema ?? 'public'} TO the role, as the owner of the database`,
+    )
+  return good(what, `PostgreSQL ${version} at ${place}${isReplica ? ', a replica' : ''}`)
+}
+
+function sqliteVersion(): string {
+  const database = new Database(':memory:')
+  try {
+    return database.prepare<[], string>('SELECT sqlite_version()').pluck().get()!
+  } finally {
+    database.close()
+  }
+}
+
+export async function checkEvents(config: Config): Promise<Finding> {
+  return config.clickhouseUrl === null ? checkEmbeddedEngine() : checkClickHouse(config.clickhouseUrl)
+}
+
+function checkEmbeddedEngine(): Finding {
+  try {
+    return good('event store', `embedded ClickHouse, ${gibibytes(statSync(engineLibraryPath()).size)} library`)
+  } catch (cause) {
+    const remedy =
+      'the embedded engine exists for Linux and macOS on x64 and arm64; elsewhere set CLICKHOUSE_URL. Else run `npm ci`'
+    const why = (cause as Error).message.split('\n')[0]
+    return bad('event store', `the embedded engine is not installed (${why})`, remedy)
+  }
+}
+
+/** Asks with the user and the password, since a server that only answers may still refuse both. */
+async function checkClickHouse(clickhouseUrl: string): Promise<Finding> {
+  const { url, writer } = endpointOfUrl(clickhouseUrl)
+  const where = `ClickHouse at ${new URL(url).host}`
+  try {
+    const response = await fetch(new URL('/?query=SELECT+version()', url), {
+      headers: { 'x-clickhouse-user': writer.username, 'x-clickhouse-key': writer.password },
+      signal: AbortSignal.timeout(answerMsMax),
+    })
+    const text = (await response.text()).trim()
+    if (response.ok) return good('event store', `${where} answers, version ${text}`)
+    const why = `it answers ${response.status} ${text.slice(0, 120).split('\n')[0]}`
+    return bad('event store', `${where}: ${why}`, 'check user and password of CLICKHOUSE_URL, and its log')
+  } catch (cause) {
+    return bad(
+      'event store',
+      `${where} does not answer (${reasonOf(cause)})`,
+      'start it, or check CLICKHOUSE_URL and the network',
+    )
+  }
+}
+
+/** None at all is a way to run; a database of another decade only misleads. */
+export function checkGeoip(config: Config): Finding {
+  const opened = openGeoip(config, silentLogger())
+  if (!opened.ok) return bad('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
+  const database = opened.value
+  if (database === null)
+    return good('geoip', 'no database: nothing gets a location. Set GEOIP_DATABASE, or run `npm ci` to install one')
+  database.close()
+  const ageDays = Math.floor((Date.now() - database.builtAtMs) / dayMs)
+  const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
+  return ageDays <= staleAfterDays
+    ? good('geoip', found)
+    : bad('geoip', `${found}, ${ageDays} days ago`, 'set GEOIP_DATABASE to a file that geoipupdate keeps current')
+}

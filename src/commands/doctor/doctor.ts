@@ -1,0 +1,37 @@
+// `pennon doctor`: what a start needs, checked one by one, and how to mend what is wrong. Changes nothing.
+
+import { type Config, readConfig } from '../../config.ts'
+import { refuse } from '../refuse.ts'
+import { checkFolder, checkRoom } from './check-folder.ts'
+import { checkInstance } from './check-instance.ts'
+import { checkClock, checkNode } from './check-machine.ts'
+import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
+import type { Finding } from './finding.ts'
+
+/** Prints a line per check; exit code 1 when something needs mending. */
+export async function doctor(): Promise<void> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const findings = await examine(read.value)
+  const width = Math.max(...findings.map(({ what }) => what.length))
+  for (const { what, isGood, found, remedy } of findings) {
+    console.log(`${isGood ? 'ok  ' : 'MEND'}  ${what.padEnd(width)}  ${found}`)
+    if (remedy !== undefined) console.log(`      ${' '.repeat(width)}  → ${remedy}`)
+  }
+  const badCount = findings.filter(({ isGood }) => !isGood).length
+  console.log(badCount === 0 ? '\nNothing to mend.' : `\n${badCount} to mend.`)
+  process.exit(badCount === 0 ? 0 : 1)
+}
+
+async function examine(config: Config): Promise<readonly Finding[]> {
+  return [
+    checkNode(),
+    checkFolder(config),
+    await checkRoom(config),
+    ...(await checkInstance(config)),
+    ...(await checkState(config)),
+    await checkEvents(config),
+    checkGeoip(config),
+    checkClock(config),
+  ]
+}

@@ -1,0 +1,53 @@
+// `pennon new-key`: another personal API key, for who lost theirs. Whoever can open the state may have one.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { systemClock } from '../adapters/system/clock.ts'
+import { openExistingManagement } from '../compose/existing-state.ts'
+import { type Config, readConfig } from '../config.ts'
+import { PortError } from '../ports/port-error.ts'
+import { createPersonalKey } from '../services/manage-keys.ts'
+import { silentLogger } from '../telemetry/log.ts'
+import { refuse } from './refuse.ts'
+
+/** As many characters as the private API takes. */
+const labelLengthMax = 200
+
+export async function newKey({ label }: { label: string }): Promise<void> {
+  if (label.trim() === '' || label.length > labelLengthMax)
+    refuse(`A label has 1 to ${labelLengthMax} characters, and not only spaces.`)
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const config = read.value
+  process.umask(0o077)
+  const opened = await openExistingManagement(config, silentLogger())
+  if (!opened.ok) refuse(opened.error)
+  const management = opened.value
+  try {
+    const deps = { management, clock: systemClock, newUuid: randomUUID, randomBytes }
+    const created = await createPersonalKey(deps, { label, scopes: ['*'], scopedProjectIds: [] })
+    if (!created.ok) throw new Error(`a key with all scopes was refused: ${created.error.kind}`)
+    process.stdout.write(whatItIsFor(created.value.secret, label, config))
+  } catch (cause) {
+    if (!(cause instanceof PortError)) throw cause
+    refuse(`The key could not be stored: ${cause.message}`)
+  } finally {
+    await management.close()
+  }
+}
+
+function whatItIsFor(secret: string, label: string, config: Config): string {
+  const api = `http://${['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host}:${config.adminPort ?? config.port}`
+  return [
+    '',
+    `  Personal API key  ${secret}   (secret: shown only now)`,
+    `  Label             ${label}`,
+    '',
+    '  It may do everything in every project, and works at once. For the private API, as in:',
+    '',
+    `     curl '${api}/api/projects/@current/feature_flags/' -H 'Authorization: Bearer ${secret}'`,
+    '',
+    '  The lost one still works: /api/personal_api_keys/ lists all keys, and DELETE /api/personal_api_keys/<id>/ ends one.',
+    '',
+    '',
+  ].join('\n')
+}

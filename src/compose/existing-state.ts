@@ -1,0 +1,61 @@
+// The state that an earlier start made, for commands beside a running instance: nothing is created or brought up to date.
+
+import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
+import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Config } from '../config.ts'
+
+/** @returns one line for a person when there is no state, it cannot be used, or it is not of this version. */
+export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
+  let place = `the data folder ${config.dataFolder}`
+  let management: ManagementStore | undefined
+  try {
+    let version: number | null
+    if (config.databaseUrl === null) {
+      version = findSqliteSchema(config.dataFolder)
+    } else {
+      const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
+      const checked = await checkPostgres(config.databaseUrl)
+      if (!checked.ok) return err(checked.error.message)
+      place = `PostgreSQL at ${checked.value.place}`
+      if (checked.value.isReplica) return err(`${place} is a replica; DATABASE_URL has to name its primary.`)
+      const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+      version = await findPostgresSchema(config.databaseUrl)
+    }
+    if (version === null) return err(noState(place))
+    if (!isNewestSchema(version))
+      return err(`The state in ${place} is of an older Pennon. Start this version once: that brings it up to date.`)
+    management = await openManagementOf(config, logger)
+    if (await isUntouched(management)) {
+      await management.close()
+      return err(noState(place))
+    }
+    return ok(management)
+  } catch (cause) {
+    await management?.close()
+    if (cause instanceof SchemaTooNewError) return err(cause.message)
+    if (cause instanceof PortError) return err(`The state in ${place} cannot be used: ${cause.message}`)
+    throw cause
+  }
+}
+
+async function openManagementOf({ databaseUrl: url, dataFolder }: Config, logger: Logger): Promise<ManagementStore> {
+  if (url === null) return openSqliteManagementStore({ dataFolder, access: 'write' })
+  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
+  return openPostgresManagementStore({ url, logger })
+}
+
+/** A first start that ended before its keys: a key of somebody else's would keep the next one from making the project. */
+async function isUntouched(management: ManagementStore): Promise<boolean> {
+  if ((await management.listPersonalKeys()).length > 0) return false
+  return (await management.listProjects({ limit: 1, offset: 0 })).count === 0
+}
+
+function noState(place: string): string {
+  return `There is no state in ${place}. Its first start makes it and prints a key; for another instance, set PENNON_DATA or DATABASE_URL as it has them.`
+}

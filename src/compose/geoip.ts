@@ -1,0 +1,25 @@
+// The database of locations of an instance: the file that `GEOIP_DATABASE` names, else the optional package, else none.
+
+import { type GeoipDatabase, openGeoipFile, openGeoipPackage } from '#adapters/geoip/open-geoip.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Config } from '../config.ts'
+
+/**
+ * Null: there is no database, which is a way to run, not an error. Each process opens its own.
+ * @returns one line for a person when `GEOIP_DATABASE` cannot be used. Source: docs/operating/settings.md.
+ */
+export function openGeoip(config: Config, logger: Logger): Result<GeoipDatabase | null, string> {
+  if (config.geoipDatabase !== null) {
+    const opened = openGeoipFile(config.geoipDatabase, logger)
+    if (opened.ok) return opened
+    return err(
+      `GEOIP_DATABASE is ${config.geoipDatabase}, but ${opened.error}. ` +
+        'Set it to a MaxMind City file (.mmdb), or unset it.',
+    )
+  }
+  const opened = openGeoipPackage(logger)
+  if (opened.ok) return opened
+  logger.warn({ reason: opened.error }, 'the installed GeoIP data cannot be used')
+  return ok(null)
+}

@@ -1,0 +1,162 @@
+// Where the state is: in the data folder, or in the PostgreSQL of `DATABASE_URL`. Which adapter fills which port of it, for
+// a front and for the worker; what PostgreSQL needs is loaded only where it is used.
+
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
+import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import { ok, type Result } from '#core/result.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Config } from '../config.ts'
+
+/** A start waits this long for a server that is busy; for the replica less, since it starts without it. */
+const startConnectMsMax = 15_000
+const replicaConnectMsMax = 3_000
+
+/** What the private API reads and writes, and what definitions are loaded with. */
+export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'>
+
+export interface FrontState {
+  readonly subjects: SubjectStore
+  readonly definitions: DefinitionStore
+  /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
+  readonly definitionPollMs: number
+  close(): Promise<void>
+}
+
+/** Brings the state up to the newest schema. @throws with a message for people when it cannot be opened. */
+export async function openManagement(config: Config, logger: Logger): Promise<StateWriter> {
+  if (config.databaseUrl === null) return openStateWriter({ dataFolder: config.dataFolder, logger })
+  await checkDatabases(config.databaseUrl, config.databaseReadUrl, logger)
+  return openPostgresState(config.databaseUrl, logger)
+}
+
+/** The state of an instance, which no other one uses until `release`. */
+export interface InstanceState {
+  readonly management: StateWriter
+  /** Gives the state back to other instances; `management` is closed by whoever has it. Takes a second at most. */
+  release(): Promise<void>
+}
+
+/**
+ * As `openManagement`, for the one process of an instance that starts the others: nothing is changed before the state is
+ * its own. State in the data folder is, by the folder's own lock.
+ * @param options.onSuperseded told when another instance has taken the state over, which it can once this one has lost its
+ *   session with the server; gets a line for people.
+ * @returns one line for a person when another instance uses the state.
+ */
+export async function openInstanceState(
+  config: Config,
+  logger: Logger,
+  options: { waitMsMax: number; onWaiting: () => void; onSuperseded: (line: string) => void },
+): Promise<Result<InstanceState, string>> {
+  const { databaseUrl: url } = config
+  if (url === null) return ok({ management: await openManagement(config, logger), release: async () => undefined })
+  await checkDatabases(url, config.databaseReadUrl, logger)
+  const { takeInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
+  const locked = await namingPlace(url, () => takeInstanceLock({ ...options, url, logger }))
+  if (!locked.ok) return locked
+  const { release } = locked.value
+  try {
+    return ok({ management: await openPostgresState(url, logger), release })
+  } catch (cause) {
+    await release()
+    throw cause
+  }
+}
+
+/** `PostgreSQL at host:port/database`; null: the state is in the data folder. */
+export async function statePlaceOf(config: Config): Promise<string | null> {
+  if (config.databaseUrl === null) return null
+  const { placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  return `PostgreSQL at ${placeOf(config.databaseUrl)}`
+}
+
+async function openPostgresState(url: string, logger: Logger): Promise<StateWriter> {
+  const { migratePostgres, openPostgresManagementStore } = await import(
+    '#adapters/postgres/postgres-management-store.ts'
+  )
+  await namingPlace(url, () => migratePostgres({ url, logger }))
+  return openPostgresManagementStore({ url, logger })
+}
+
+/** @throws instead of a PortError an Error with a line for people. */
+async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
+  const { placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  try {
+    return await work()
+  } catch (cause) {
+    if (cause instanceof PortError)
+      throw new Error(`PostgreSQL at ${placeOf(url)} cannot be used: ${cause.message}`, { cause })
+    throw cause
+  }
+}
+
+/** On a state that `openManagement` has brought up to date. */
+export async function openFrontState(config: Config, logger: Logger, management: StateWriter): Promise<FrontState> {
+  const { databaseUrl: url, databaseReadUrl, dataFolder } = config
+  const { loadChanges } = management
+  if (url === null) {
+    const subjects = openSqliteSubjectStore({ dataFolder })
+    const definitions = openSqliteDefinitionStore({ dataFolder, loadChanges })
+    const close = async () => {
+      subjects.close()
+      await definitions.close()
+    }
+    return { subjects, definitions, definitionPollMs: 200, close }
+  }
+  const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
+  const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
+  const subjects = openPostgresSubjectStore({ url: databaseReadUrl ?? url, logger })
+  const definitions = openPostgresDefinitionStore({ url, logger, loadChanges })
+  const close = async () => {
+    await Promise.all([subjects.close(), definitions.close()])
+  }
+  return { subjects, definitions, definitionPollMs: 1_000, close }
+}
+
+/** The worker's, on a state that `serve` has brought up to date. */
+export async function openWorkerState(
+  config: Config,
+  logger: Logger,
+): Promise<{ chunks: ChunkStore; management: ManagementStore }> {
+  const { databaseUrl: url, dataFolder } = config
+  if (url === null) {
+    const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
+    return {
+      chunks: openSqliteChunkStore({ dataFolder }),
+      management: openSqliteManagementStore({ dataFolder, access: 'write' }),
+    }
+  }
+  const { openPostgresChunkStore } = await import('#adapters/postgres/postgres-chunk-store.ts')
+  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
+  return {
+    chunks: openPostgresChunkStore({ url, logger }),
+    management: openPostgresManagementStore({ url, logger }),
+  }
+}
+
+/**
+ * A replica that does not answer now is no reason to refuse a start: flags that need no stored person work without it.
+ * @throws Error with a line for people.
+ */
+async function checkDatabases(url: string, readUrl: string | null, logger: Logger): Promise<void> {
+  const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
+  const primary = await checkPostgres(url, startConnectMsMax)
+  if (!primary.ok) throw new Error(primary.error.message)
+  const { place, version, isReplica } = primary.value
+  if (isReplica)
+    throw new Error(`PostgreSQL at ${place} is a replica, which takes no writes; DATABASE_URL has to name its primary.`)
+  logger.info({ place, version }, 'state is in PostgreSQL')
+  if (readUrl === null) return
+  const replica = await checkPostgres(readUrl, replicaConnectMsMax)
+  if (replica.ok) return
+  const message = `DATABASE_READ_URL: ${replica.error.message}`
+  if (!replica.error.mayPass) throw new Error(message)
+  logger.warn(message)
+}

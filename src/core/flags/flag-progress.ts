@@ -1,0 +1,13 @@
+// Where a flag goes on whose evaluation ran out of time.
+
+import type { SetOffReason } from './prepared-outcomes.ts'
+
+export interface FlagProgress {
+  /** The set to go on with, and the test of that set. */
+  readonly setIndex: number
+  readonly testIndex: number
+  /** What the sets before it came to. */
+  readonly bestReason: SetOffReason
+  readonly bestIndex: number
+  readonly groupsSkipped: boolean
+}

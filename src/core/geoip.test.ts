@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { evaluationProperties, type GeoipLocation, geoipKeys, geoipProperties } from './geoip.ts'
+
+const everything = Object.fromEntries(geoipKeys.map(key => [key, `the ${key}`])) as GeoipLocation
+
+describe('evaluationProperties', () => {
+  it('are the seven that the override header replaces', () => {
+    assert.deepEqual(evaluationProperties(everything), {
+      $geoip_city_name: 'the city_name',
+      $geoip_country_name: 'the country_name',
+      $geoip_country_code: 'the country_code',
+      $geoip_continent_name: 'the continent_name',
+      $geoip_continent_code: 'the continent_code',
+      $geoip_postal_code: 'the postal_code',
+      $geoip_time_zone: 'the time_zone',
+    })
+  })
+
+  it('leave out what is not known, so that stored values show', () => {
+    assert.deepEqual(evaluationProperties({ country_code: 'NO', city_name: null }), { $geoip_country_code: 'NO' })
+  })
+})
+
+describe('geoipProperties', () => {
+  it('say on the event what is known, and on the person also what is not', () => {
+    const { event, set, setOnce } = geoipProperties({ country_code: 'NO', city_name: null })
+    assert.deepEqual(event, { $geoip_country_code: 'NO' })
+    assert.deepEqual(
+      Object.keys(set),
+      geoipKeys.map(key => `$geoip_${key}`),
+    )
+    assert.deepEqual([set.$geoip_country_code, set.$geoip_city_name, set.$geoip_latitude], ['NO', null, null])
+    assert.deepEqual(
+      Object.keys(setOnce),
+      geoipKeys.map(key => `$initial_geoip_${key}`),
+    )
+  })
+})

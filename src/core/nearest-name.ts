@@ -1,0 +1,80 @@
+// Which of some names was probably meant by one that is none of them: the nearest in any case, or only one that a slip of
+// the hand leads to. What is done about it, callers decide.
+
+/**
+ * @param spellingsOf what a candidate is compared as; itself unless given.
+ * @returns the candidate that fewest changes of a character lead to, the first of equals.
+ */
+export function nearestName<T extends string>(
+  name: string,
+  candidates: readonly T[],
+  spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
+): T | null {
+  return nearestWithin(name, candidates, spellingsOf, () => Number.POSITIVE_INFINITY)
+}
+
+/** More changes make another name, however long it is. */
+const slipsMax = 3
+const charsPerSlip = 3
+/** Longer than any name of ours by more than a slip. */
+const comparedCharsMax = 100
+
+/**
+ * The candidate that `name` is a slip of: one change per three characters, at most three, whatever the case of letters.
+ * A name far longer than every candidate costs nothing.
+ * @returns null when it is near none, which may well be a name of its own.
+ * Source: ours.
+ */
+export function nearMiss<T extends string>(
+  name: string,
+  candidates: readonly T[],
+  spellingsOf: (candidate: T) => readonly string[] = candidate => [candidate],
+): T | null {
+  const folded = name.slice(0, comparedCharsMax).toLowerCase()
+  return nearestWithin(
+    folded,
+    candidates,
+    candidate => spellingsOf(candidate).map(spelling => spelling.toLowerCase()),
+    spelling => Math.min(slipsMax, Math.floor(Math.max(folded.length, spelling.length) / charsPerSlip)),
+  )
+}
+
+function nearestWithin<T extends string>(
+  name: string,
+  candidates: readonly T[],
+  spellingsOf: (candidate: T) => readonly string[],
+  distanceMax: (spelling: string) => number,
+): T | null {
+  let nearest: T | null = null
+  let nearestDistance = Number.POSITIVE_INFINITY
+  for (const candidate of candidates) {
+    for (const spelling of spellingsOf(candidate)) {
+      const max = distanceMax(spelling)
+      if (Math.abs(name.length - spelling.length) > max) continue
+      const distance = editDistance(name, spelling)
+      if (distance > max || distance >= nearestDistance) continue
+      nearest = candidate
+      nearestDistance = distance
+    }
+  }
+  return nearest
+}
+
+/** How many characters to insert, delete, replace or swap with their neighbour. */
+function editDistance(a: string, b: string): number {
+  let beforePrevious: number[] = []
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let row = 1; row <= a.length; row++) {
+    const current = [row]
+    for (let column = 1; column <= b.length; column++) {
+      const substitution = previous[column - 1]! + (a[row - 1] === b[column - 1] ? 0 : 1)
+      let distance = Math.min(previous[column]! + 1, current[column - 1]! + 1, substitution)
+      const isSwap = row > 1 && column > 1 && a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1]
+      if (isSwap) distance = Math.min(distance, beforePrevious[column - 2]! + 1)
+      current[column] = distance
+    }
+    beforePrevious = previous
+    previous = current
+  }
+  return previous[b.length]!
+}

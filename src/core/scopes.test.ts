@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { isKnownScope, nearestScope } from './scopes.ts'
+
+describe('scopes', () => {
+  it('are * or an object and an action', () => {
+    for (const scope of ['*', 'feature_flag:read', 'import_job:write']) assert.equal(isKnownScope(scope), true, scope)
+    for (const scope of ['', 'feature_flag', 'feature_flag:', 'feature_flags:read', '*:read', 'constructor', ' *']) {
+      assert.equal(isKnownScope(scope), false, scope)
+    }
+  })
+
+  it('have a nearest one, which is no wider than what was asked for', () => {
+    for (const [scope, nearest] of [
+      ['feature_flags:read', 'feature_flag:read'],
+      ['feature-flag:write', 'feature_flag:write'],
+      ['flags', 'feature_flag:read'],
+      ['feature_flag:delete', 'feature_flag:read'],
+      ['Project:Write', 'project:write'],
+      ['persons:read', 'person:read'],
+      ['user.read', 'user:read'],
+    ] as const) {
+      assert.equal(nearestScope(scope), nearest)
+    }
+    assert.match(nearestScope('x'.repeat(100_000)), /:read$/)
+  })
+})

@@ -1,0 +1,93 @@
+// Definitions for SDKs that evaluate by themselves: one body per project and revision, made when somebody first asks for
+// it, and 304 for whoever has it. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledProject, ProjectDefinitions } from '#core/flags/compile-project.ts'
+import { definitionsEncoder } from '#wire/flag-definitions.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { contentHash, matchesEtag } from '../etag.ts'
+import { callerOf, mayUseProject } from '../management/authenticate.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
+
+export interface FlagDefinitionsOptions {
+  readonly findProject: (token: string) => CompiledProject | null
+}
+
+interface PreparedBody {
+  readonly text: string
+  readonly etag: string
+}
+
+/** Longer pauses for thousands of flags; a project of hundreds is encoded within one. */
+const sliceMs = 10
+const noBodyBytes = 1_024
+
+export function flagDefinitionsRoutes({ findProject }: FlagDefinitionsOptions): Route[] {
+  const prepared = new WeakMap<CompiledProject, Promise<PreparedBody>>()
+  return ['/flags/definitions', '/api/feature_flag/local_evaluation'].flatMap((path): Route[] => [
+    {
+      method: 'GET',
+      path,
+      access: 'personal_key',
+      scope: 'feature_flag:read',
+      acceptsKeyInQuery: true,
+      group: 'definitions',
+      bodyLimitBytes: noBodyBytes,
+      handler: answerDefinitions,
+    },
+    {
+      method: 'OPTIONS',
+      path,
+      access: 'open',
+      group: 'definitions',
+      bodyLimitBytes: noBodyBytes,
+      handler: (_request, reply) => void reply.code(204).header('allow', 'GET, OPTIONS, HEAD').send(),
+    },
+  ])
+
+  async function answerDefinitions(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const token = projectKeyOf(request)
+    if (token === null) return sendError(reply, missingToken)
+    const project = findProject(token)
+    if (project === null) return sendError(reply, unknownToken)
+    if (!mayUseProject(callerOf(request), project.project.id)) return sendError(reply, otherProject)
+    let body = prepared.get(project)
+    if (body === undefined) {
+      body = prepareBody(project.definitions)
+      prepared.set(project, body)
+    }
+    const { text, etag } = await body
+    reply.header('etag', etag).header('cache-control', 'private, must-revalidate')
+    if (matchesEtag(request.headers['if-none-match'], etag)) return void reply.code(304).send()
+    sendJson(reply, 200, text)
+  }
+}
+
+/** In slices, so that a project of thousands of flags does not hold the event loop. */
+async function prepareBody(definitions: ProjectDefinitions): Promise<PreparedBody> {
+  const encoder = definitionsEncoder(definitions)
+  const texts: string[] = []
+  let sliceEndMs = performance.now() + sliceMs
+  for (let index = 0; index < encoder.flagCount; index++) {
+    texts.push(encoder.encodeFlag(index))
+    if (performance.now() < sliceEndMs) continue
+    await nextTurn()
+    sliceEndMs = performance.now() + sliceMs
+  }
+  const text = encoder.finish(texts)
+  return { text, etag: `W/"${contentHash(text)}"` }
+}
+
+/** In the query, or in the header of those that keep keys out of addresses. */
+function projectKeyOf(request: FastifyRequest): string | null {
+  const { token } = request.query as { token?: string | string[] }
+  const named = Array.isArray(token) ? token[0] : token
+  if (named !== undefined && named !== '') return named
+  const header = request.headers['x-posthog-project-api-key']
+  return typeof header === 'string' && header !== '' ? header : null
+}
+
+const missingToken = wireError(400, 'required', 'Name the project by its project API key: ?token=phc_…', 'token')
+const unknownToken = wireError(401, 'authentication_failed', 'The project API key of `token` belongs to no project.')
+const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')

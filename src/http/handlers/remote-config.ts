@@ -1,0 +1,170 @@
+// `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script with the library behind
+// it. Each text is made once per revision of the project, when somebody first asks for it.
+// Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
+
+import { Readable } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { BrowserScripts } from '#ports/browser-scripts.ts'
+import type { Clock } from '#ports/clock.ts'
+import { prependToGzip } from '#wire/gzip-prefix.ts'
+import { encodeRemoteConfig, encodeRemoteConfigScript, isTokenForm } from '#wire/remote-config.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { contentHash, matchesEtag } from '../etag.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
+import { acceptedPackings, javascript, type PackedScript, type ScriptHeaders, sendScript } from '../script-answer.ts'
+
+export interface RemoteConfigOptions {
+  readonly findProject: (token: string) => CompiledProject | null
+  readonly scripts: BrowserScripts
+  readonly clock: Clock
+}
+
+interface PreparedConfig {
+  readonly json: string
+  readonly etag: string
+  readonly script: Buffer
+  readonly scriptHash: string
+  /** Whole seconds: when the text was made. Sent only in later seconds, so that no two texts share one. */
+  readonly madeAtSecond: number
+}
+
+/** Source: docs/wire/evaluation.md 7.6. */
+const keptFiveMinutes = 'public, max-age=300'
+/** Source: docs/wire/evaluation.md 7.6. */
+const vary = 'Origin, Referer'
+/** The project may be there a second later, on this process or the next. */
+const notKept = 'no-store'
+
+export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
+  const { findProject, scripts, clock } = options
+  const prepared = new WeakMap<CompiledProject, PreparedConfig>()
+  const bundles = new WeakMap<PreparedConfig, Promise<PackedScript | null>>()
+  const common = { access: 'project_key', group: 'browser', bodyLimitBytes: 1_024 } as const
+  return (['GET', 'HEAD'] as const).flatMap(method => [
+    { ...common, method, path: '/array/:token/config', handler: withToken(answerJson) },
+    { ...common, method, path: '/array/:token/config.js', handler: withToken(answerScript) },
+    { ...common, method, path: '/array/:token/array.js', handler: withToken(answerBundle) },
+  ])
+
+  /** The key of a project is answered whatever it looks like; texts that are nobody's have to look like one. */
+  function withToken(
+    answer: (token: string, request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
+  ): Route['handler'] {
+    return (request, reply) => {
+      const { token } = request.params as { token: string }
+      const isAnswered = isTokenForm(token) || findProject(token) !== null
+      return isAnswered ? answer(token, request, reply) : sendError(reply, badToken)
+    }
+  }
+
+  function answerJson(token: string, request: FastifyRequest, reply: FastifyReply): void {
+    const config = configOf(token)
+    reply.header('vary', vary)
+    if (config === null) {
+      reply.header('cache-control', notKept)
+      sendError(reply, unknownToken)
+      return
+    }
+    reply.header('cache-control', keptFiveMinutes).header('etag', config.etag)
+    const hasAge = Math.floor(clock.nowMs() / 1000) > config.madeAtSecond
+    if (hasAge) reply.header('last-modified', new Date(config.madeAtSecond * 1000).toUTCString())
+    if (isKnown(request, config, hasAge)) return void reply.code(304).send()
+    sendJson(reply, 200, config.json)
+  }
+
+  /** Nobody's token gets a script with everything off: a 404 would stand in the console of the page. */
+  function answerScript(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const known = configOf(token)
+    const { script, scriptHash } = known ?? prepare(token, false)
+    const answer = { packing: null, byteCount: script.length, body: [script] }
+    return sendScript(request, reply, answer, headersOf(scriptHash, known !== null))
+  }
+
+  async function answerBundle(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const library = await scripts.find(libraryName)!
+    const known = configOf(token)
+    const config = known ?? prepare(token, false)
+    const takesGzip = acceptedPackings(request.headers['accept-encoding']).includes('gzip')
+    // What costs more than a copy is done for projects only, not for whatever text somebody sends.
+    const packed = takesGzip && known !== null ? await bundleOf(known) : null
+    const answer = packed ?? {
+      packing: null,
+      byteCount: config.script.length + library.byteCount,
+      body: () => joined(config.script, library.stream()),
+    }
+    await sendScript(request, reply, answer, headersOf(`${config.scriptHash}.${library.hash}`, known !== null))
+  }
+
+  function configOf(token: string): PreparedConfig | null {
+    const project = findProject(token)
+    if (project === null) return null
+    let config = prepared.get(project)
+    if (config === undefined) {
+      config = prepare(token, project.flags.length > 0)
+      prepared.set(project, config)
+    }
+    return config
+  }
+
+  function prepare(token: string, hasFeatureFlags: boolean): PreparedConfig {
+    const json = encodeRemoteConfig(token, hasFeatureFlags)
+    const script = encodeRemoteConfigScript(token, json)
+    return {
+      json,
+      etag: `"${contentHash(json)}"`,
+      script: Buffer.from(script),
+      scriptHash: contentHash(script),
+      madeAtSecond: Math.floor(clock.nowMs() / 1000),
+    }
+  }
+
+  function bundleOf(config: PreparedConfig): Promise<PackedScript | null> {
+    let bundle = bundles.get(config)
+    if (bundle === undefined) {
+      bundle = packBundle(config.script)
+      bundles.set(config, bundle)
+      bundle.catch(() => bundles.delete(config))
+    }
+    return bundle
+  }
+
+  async function packBundle(prefix: Buffer): Promise<PackedScript | null> {
+    const library = await scripts.find(libraryName)!
+    const packed = await library.packed('gzip')
+    if (packed === null) return null
+    const body = prependToGzip(prefix, packed, await library.read())
+    return { packing: 'gzip', byteCount: body.reduce((sum, { length }) => sum + length, 0), body }
+  }
+}
+
+const libraryName = 'array.js'
+
+/** One after the other, at the pace of whoever reads. */
+function joined(first: Buffer, rest: NodeJS.ReadableStream): NodeJS.ReadableStream {
+  return Readable.from(
+    (async function* () {
+      yield first
+      yield* rest
+    })(),
+  )
+}
+
+function headersOf(hash: string, isKnown: boolean): ScriptHeaders {
+  return { contentType: javascript, cacheControl: isKnown ? keptFiveMinutes : notKept, vary, hash }
+}
+
+/** The entity tag decides where there is one; phones send a date as well. Source: RFC 9110 13.1.3. */
+function isKnown(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
+  const ifNoneMatch = request.headers['if-none-match']
+  if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, config.etag)
+  const since = Date.parse(request.headers['if-modified-since'] ?? '')
+  return hasAge && config.madeAtSecond * 1000 <= since
+}
+
+const badToken = wireError(
+  400,
+  'invalid_api_key',
+  'A project API key has up to 200 letters, digits, dashes and underscores.',
+)
+const unknownToken = wireError(404, 'unknown_api_key', 'The project API key of this address belongs to no project.')

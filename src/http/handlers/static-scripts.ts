@@ -1,0 +1,71 @@
+// `/static/…`: the browser library, its extensions and their maps, under every name that a version of it asks for.
+// Source: docs/wire/clients.md 10.1, 10.2.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { BrowserScripts } from '#ports/browser-scripts.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { type Route, sendError } from '../route.ts'
+import { javascript, packedFor, sendScript } from '../script-answer.ts'
+
+/** An address with the version in it never changes what it means. */
+const forVersion = 'public, max-age=31536000, immutable'
+/** Others mean the installed version: an hour after an upgrade every page has it. */
+const forInstalled = 'public, max-age=3600'
+
+export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
+  const common = { access: 'open', group: 'browser', bodyLimitBytes: 1_024 } as const
+  const major = scripts.version.split('.', 1)[0]
+  return (['GET', 'HEAD'] as const).flatMap((method): Route[] => [
+    {
+      ...common,
+      method,
+      path: '/static/:file',
+      // Older libraries name their own version and get the installed one, which they can work with.
+      handler: (request, reply) => answer(fileOf(request), isPinned(request), request, reply),
+    },
+    {
+      ...common,
+      method,
+      path: '/static/:version/:file',
+      handler: (request, reply) => {
+        const { version } = request.params as { version: string }
+        // With 404 the library falls back to the address without a version.
+        if (version !== scripts.version && version !== major) return sendError(reply, notInstalled)
+        return answer(fileOf(request), version === scripts.version, request, reply)
+      },
+    },
+  ])
+
+  function answer(
+    name: string,
+    isForVersion: boolean,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void | Promise<void> {
+    const found = scripts.find(name)
+    if (found === null) return sendError(reply, notInstalled)
+    return found.then(async script => {
+      const packed = await packedFor(request, script)
+      await sendScript(request, reply, packed, {
+        contentType: name.endsWith('.map') ? 'application/json' : javascript,
+        cacheControl: isForVersion ? forVersion : forInstalled,
+        vary: 'Origin',
+        hash: script.hash,
+      })
+    })
+  }
+
+  function isPinned(request: FastifyRequest): boolean {
+    return (request.query as { v?: unknown }).v === scripts.version
+  }
+}
+
+const notInstalled = wireError(
+  404,
+  'not_found',
+  'There is no such script here. /static/array.js is the library in the version that is installed.',
+)
+
+function fileOf(request: FastifyRequest): string {
+  return (request.params as { file: string }).file
+}

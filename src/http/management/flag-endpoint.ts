@@ -1,0 +1,76 @@
+// Endpoints of one flag: they are called with it, and what a write of it answers. The endpoints themselves are in
+// `feature-flags.ts` and `flag-versions.ts`.
+
+import type { Static, TSchema } from 'typebox'
+import type { Flag } from '#core/flags/flag.ts'
+import type { Result } from '#core/result.ts'
+import type { FlagRefusal, WrittenFlag } from '#services/manage-flags.ts'
+import { encodeFlag } from '#wire/management.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { type Answer, answer, missing, notFoundHere, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, type ProjectCall, type ProjectEndpoint, projectRoutes } from './endpoint.ts'
+import type { QuerySpec } from './query-params.ts'
+
+export interface FlagCall<Q extends QuerySpec, B> extends ProjectCall<Q, B> {
+  readonly flag: Flag
+}
+
+export interface FlagEndpoint<Q extends QuerySpec, S extends TSchema>
+  extends Omit<ProjectEndpoint<Q, S>, 'prefixes' | 'handle'> {
+  /** Below the flag: `/versions`, '' for the flag itself. */
+  readonly path: string
+  readonly handle: (call: FlagCall<Q, Static<S>>) => Promise<Answer>
+}
+
+/** Called with the flag of the project that `:flagId` names, an id or a key; 404 when there is none. */
+export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
+  deps: ManagementDeps,
+  endpoint: FlagEndpoint<Q, S>,
+): ManagementRoute[] {
+  return projectRoutes<Q, S>(deps, {
+    ...endpoint,
+    path: `/feature_flags/:flagId${endpoint.path}`,
+    handle: async call => {
+      const flag = await deps.management.findFlag(call.project.id, call.params.flagId!)
+      return flag === null ? refusal(noSuchFlag) : endpoint.handle({ ...call, flag })
+    },
+  })
+}
+
+const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
+
+/** The flag as it is after a write, with what validation would have refused when it was skipped; or the refusal. */
+export function answerFlagWrite(
+  status: number,
+  written: Result<WrittenFlag, FlagRefusal>,
+  options: { withWarnings: boolean },
+): Answer {
+  if (!written.ok) return refuseFlag(written.error)
+  const flag = encodeFlag(written.value.flag)
+  if (!options.withWarnings) return answer(status, flag)
+  const warnings = written.value.warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message }))
+  return answer(status, { ...flag, warnings })
+}
+
+/** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */
+export function refuseFlag(error: FlagRefusal): Answer {
+  switch (error.kind) {
+    case 'not_found':
+      return refusal(notFoundHere)
+    case 'key_taken':
+      return refusal(wireError(400, 'unique', 'There is already a feature flag with this key.', 'key'))
+    case 'invalid': {
+      const first = error.issues[0]!
+      return refusal(wireError(400, first.code, first.message, first.path))
+    }
+    case 'stale_version': {
+      const current = error.current.version
+      const detail = `The flag is at version ${current}; this change was made to version ${error.sentVersion}. Read it again and repeat the change.`
+      const extra = { current_version: current, sent_version: error.sentVersion }
+      return refusal(wireError(409, 'conflict', detail, 'version'), extra)
+    }
+    default:
+      return error satisfies never
+  }
+}

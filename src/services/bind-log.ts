@@ -1,0 +1,129 @@
+// Holds the embedded log against the state before anything is appended: positions are offsets in one certain log, so a
+// state that went on with another one would skip what was acknowledged there, or process it again. The folder says which
+// log it holds, the state which one it follows.
+
+import { type LogLane, logLanes } from '#core/events/captured-event.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { FollowedLog, ManagementStore } from '#ports/management-store.ts'
+
+/** What a folder says of its log. */
+export interface FoundLog {
+  /** Null: of a version that gave none, or not begun. */
+  readonly id: string | null
+  /** False: nothing was ever appended. */
+  readonly hasSegments: boolean
+}
+
+export type LogBinding =
+  | { readonly kind: 'go_on' }
+  /** The state begins to follow the log; with null, a new id. */
+  | { readonly kind: 'follow'; readonly id: string | null }
+  | { readonly kind: 'refuse' }
+
+/**
+ * What to do with a log and a state that were found together.
+ * @param hasOwnState the state lies in the data folder beside the log.
+ * @param begunAt the state's positions now, as `FollowedLog.begunAt` has them.
+ * Source: ours.
+ */
+export function decideLogBinding(
+  found: FoundLog,
+  followed: FollowedLog | null,
+  hasOwnState: boolean,
+  begunAt: string,
+): LogBinding {
+  if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
+  if (!found.hasSegments) return { kind: 'follow', id: found.id }
+  if (found.id === null) {
+    // Of before there were ids: nothing but the state beside it ever followed it. A start that was cut short here has told
+    // the state already, and not yet the folder.
+    return hasOwnState ? { kind: 'follow', id: followed?.id ?? null } : { kind: 'refuse' }
+  }
+  // One start with the wrong folder, and nothing of that one was processed: the way back is open.
+  if (followed?.formerId === found.id && followed.begunAt === begunAt) return { kind: 'follow', id: found.id }
+  return { kind: 'refuse' }
+}
+
+export interface BindLogDeps {
+  readonly management: Pick<ManagementStore, 'findFollowedLog' | 'followLog' | 'findLogPosition'>
+  readonly log: FoundLog & { writeId(id: string): void }
+  /** Folder of the log. */
+  readonly folder: string
+  readonly host: string
+  /** Where the state is, for people; null: in the data folder, beside the log. */
+  readonly statePlace: string | null
+  readonly newUuid: () => string
+  /** Told when the state leaves a log behind. */
+  readonly warn: (line: string) => void
+}
+
+/**
+ * Ties log and state together, or says why they do not belong together. Only one process may do so at a time.
+ * @returns one line for a person when the start has to be refused; then nothing was changed.
+ * @throws PortError when the state cannot be read or written, system errors of the folder.
+ */
+export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> {
+  const { management, log, folder, host, statePlace } = deps
+  const [followed, offsets] = await Promise.all([management.findFollowedLog(), readFirstOffsets(management)])
+  const begunAt = JSON.stringify(offsets)
+  const binding = decideLogBinding(log, followed, statePlace === null, begunAt)
+  if (binding.kind === 'go_on') return ok(null)
+  if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
+  const id = binding.id ?? deps.newUuid()
+  // An empty log gets its id first, since without one it is nobody's; a filled one last, since with one it is somebody's.
+  if (log.id === null && !log.hasSegments) log.writeId(id)
+  const formerId = (followed?.id === id ? followed.formerId : followed?.id) ?? null
+  await management.followLog({ id, place: `${host}:${folder}`, formerId, begunAt })
+  if (log.id === null && log.hasSegments) log.writeId(id)
+  if (followed !== null && followed.id !== id)
+    deps.warn(
+      `The state goes on with the log in ${folder} and leaves the one it followed before, in ${followed.place}: events in there that were not processed yet stay there.`,
+    )
+  return ok(null)
+}
+
+/** Where a lane of an empty log begins. @throws PortError */
+export async function readFirstOffsets(
+  positions: Pick<ManagementStore, 'findLogPosition'>,
+): Promise<Record<LogLane, number>> {
+  const entries = logLanes.map(async lane => [lane, (await positions.findLogPosition(lane)).offset] as const)
+  return Object.fromEntries(await Promise.all(entries)) as Record<LogLane, number>
+}
+
+/** The state follows another log: what this worker would commit are positions that mean nothing there. */
+export class LogLeftError extends Error {
+  constructor() {
+    super('the state follows another log than the one in this data folder')
+    this.name = 'LogLeftError'
+  }
+}
+
+/**
+ * A chunk store that gives lanes only to who reads the log that the state follows. It asks behind the claim: whoever binds
+ * another log after that takes the lane away (`followLog`), so nothing can come in between.
+ */
+export function claimingOnlyFor(
+  logId: string | null,
+  chunks: ChunkStore,
+  management: Pick<ManagementStore, 'findFollowedLog'>,
+): ChunkStore {
+  return {
+    ...chunks,
+    claimPosition: async (lane, ownerId) => {
+      const position = await chunks.claimPosition(lane, ownerId)
+      if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogLeftError()
+      return position
+    },
+  }
+}
+
+function refusal(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
+  const state = statePlace === null ? 'the state in this data folder' : `the state in ${statePlace}`
+  const follows = followed === null ? 'follows none yet' : `follows the one in ${followed.place}`
+  const wayOut =
+    statePlace === null
+      ? 'Set DATABASE_URL to the database that it belongs to, or PENNON_DATA to another folder.'
+      : 'Set DATABASE_URL and PENNON_DATA to the ones that belong together (no DATABASE_URL for a log beside its state.db), or PENNON_DATA to a new folder.'
+  return `The log in ${folder} belongs to another state: ${state} ${follows}. ${wayOut}`
+}

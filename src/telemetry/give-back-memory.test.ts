@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { getHeapSpaceStatistics } from 'node:v8'
+import { eventually } from '../../tests/support/eventually.ts'
+import { giveBackMemory, giveBackWhenQuiet } from './give-back-memory.ts'
+
+const MiB = 1024 * 1024
+
+function newSpaceBytes(): number {
+  return getHeapSpaceStatistics().find(space => space.space_name === 'new_space')!.physical_space_size
+}
+
+/** Objects that live long enough for the space of new ones to grow; V8 may make it small again at any time by itself. */
+function growNewSpace(): void {
+  const kept: unknown[][] = []
+  for (let index = 0; index < 100_000_000 && newSpaceBytes() < 8 * MiB; ) {
+    for (const end = index + 100_000; index < end; index++) {
+      kept[index % 200_000] = [index, {}]
+    }
+  }
+  assert.ok(newSpaceBytes() >= 8 * MiB, `${newSpaceBytes()} bytes`)
+}
+
+function useThread(ms: number): void {
+  const { user, system } = process.threadCpuUsage()
+  let used = 0
+  while (used < ms * 1_000) {
+    const now = process.threadCpuUsage()
+    used = now.user + now.system - user - system
+  }
+}
+
+test('makes the space of new objects small again', () => {
+  growNewSpace()
+  giveBackMemory()
+  assert.ok(newSpaceBytes() < 4 * MiB, `${newSpaceBytes()} bytes`)
+})
+
+test('gives back once after each busy time', async () => {
+  let given = 0
+  giveBackWhenQuiet(50, () => given++)
+  for (let round = 1; round <= 3; round++) {
+    useThread(100)
+    assert.equal(given, round - 1)
+    await eventually(() => given > round - 1)
+    assert.equal(given, round)
+  }
+})

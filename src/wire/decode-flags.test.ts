@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import lzString from 'lz-string'
+import { decideErrors } from './decide-errors.ts'
+import { parseDecideQuery } from './decide-query.ts'
+import type { DecideContext } from './decide-request.ts'
+import { decodeFlags, decodeFlagsInline, inlineFlagsBytesMax, packFlags, unpackFlags } from './decode-flags.ts'
+import type { FlagsBody } from './flags-body.ts'
+
+const query = parseDecideQuery({}, 'flags')
+assert.ok(query.ok)
+const context: DecideContext = {
+  endpoint: 'flags',
+  query: query.value,
+  userAgent: '',
+  hasBrowserHeader: false,
+  address: '',
+}
+
+function bodyOf(bytes: Buffer | string, over: Partial<FlagsBody> = {}): FlagsBody {
+  const headers = { contentType: 'application/json', contentEncoding: undefined, compression: '' }
+  return { ...headers, bytes: Buffer.from(bytes), ...over }
+}
+
+function requestText(personProperties: string): string {
+  return `{"token":"phc_test","distinct_id":"u","person_properties":${personProperties}}`
+}
+
+const tooMuchWork = { ok: false, error: 'too_much_work' }
+
+describe('decoding on the event loop', () => {
+  it('leaves what is large as sent, or once decompressed, to a thread', () => {
+    const text = requestText(`{"a":"${'x'.repeat(inlineFlagsBytesMax)}"}`)
+    const lz64 = bodyOf(lzString.compressToBase64(text), { compression: 'lz64' })
+    assert.deepEqual(decodeFlagsInline(bodyOf(text), context), tooMuchWork)
+    assert.deepEqual(decodeFlagsInline(bodyOf(gzipSync(text)), context), tooMuchWork)
+    assert.deepEqual(decodeFlagsInline(lz64, context), tooMuchWork)
+    assert.ok(decodeFlags(lz64, context).ok)
+    assert.ok(decodeFlags(bodyOf(text), context).ok)
+    assert.ok(decodeFlags(bodyOf(gzipSync(text)), context).ok)
+    const bomb = gzipSync(Buffer.alloc(5_000_000, ' '))
+    assert.deepEqual(decodeFlags(bodyOf(bomb), context), {
+      ok: false,
+      error: decideErrors.decompressedTooLarge,
+    })
+  })
+})
+
+describe('a request between threads', () => {
+  it('keeps literals, keys of every name, and lone surrogates', () => {
+    const properties =
+      '{"a":1.0,"__proto__":{"constructor":[1e3,{"x":-0}],"y":12345678901234567890},"l":[[],[1.50]],"s":"\\ud800","t":2}'
+    const decode = () => decodeFlags(bodyOf(requestText(properties)), context)
+    const direct = decode()
+    assert.ok(direct.ok)
+    const posted = unpackFlags(structuredClone(packFlags(decode())))
+    assert.ok(posted.ok)
+    assert.equal(JSON.stringify(posted.value), JSON.stringify(direct.value))
+    assert.match(JSON.stringify(posted.value.personProperties), /^\{"a":1\.0,"__proto__":\{"constructor":\[1e3/)
+    assert.deepEqual(posted, direct)
+  })
+
+  it('keeps literals in groups, and in properties of groups', () => {
+    const text =
+      '{"token":"phc_test","distinct_id":"u","groups":{"company":1.0,"x":[1e3]},"group_properties":{"company":{"a":2.50}}}'
+    const posted = unpackFlags(structuredClone(packFlags(decodeFlags(bodyOf(text), context))))
+    assert.ok(posted.ok)
+    assert.equal(JSON.stringify(posted.value.groups), '{"company":1.0,"x":[1e3]}')
+    assert.equal(JSON.stringify(posted.value.groupProperties), '{"company":{"a":2.50}}')
+  })
+
+  it('keeps a refusal', () => {
+    const refused = decodeFlags(bodyOf('{"token":1}'), context)
+    assert.deepEqual(unpackFlags(structuredClone(packFlags(refused))), { ok: false, error: decideErrors.invalidJson })
+  })
+})

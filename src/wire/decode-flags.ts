@@ -1,0 +1,84 @@
+// The whole way from the bytes of an evaluation request to what the decide service takes. Pure, so that it runs on the
+// event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it; and the form in
+// which a request comes back from there.
+
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import { isRawNumber, type JsonObject, type JsonValue, rawNumber, setOwn } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { decideErrors, decompressedBytesMax } from './decide-errors.ts'
+import { type DecideContext, parseDecideRequest } from './decide-request.ts'
+import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
+import type { WireError } from './wire-error.ts'
+
+/**
+ * What the event loop decodes itself, as sent and decompressed, bytes. Less than capture's share: forms encoded twice,
+ * tolerant JSON and numbers whose literals have to be kept take up to 25 ms at this size already. Source: ours.
+ */
+export const inlineFlagsBytesMax = 256 * 1024
+
+/** On the event loop: `too_much_work` for a body that a decode thread has to take. */
+export function decodeFlagsInline(
+  body: FlagsBody,
+  context: DecideContext,
+): Result<EvaluationRequest, WireError | 'too_much_work'> {
+  if (body.bytes.length > inlineFlagsBytesMax) return err('too_much_work')
+  const decoded = decodeFlagsBody(body, inlineFlagsBytesMax)
+  if (decoded.ok) return parseDecideRequest(decoded.value, context)
+  return decoded.error === 'decompressed_too_large' ? err('too_much_work') : err(decoded.error)
+}
+
+/** In a decode thread, up to the limits of the wire. */
+export function decodeFlags(body: FlagsBody, context: DecideContext): Result<EvaluationRequest, WireError> {
+  const decoded = decodeFlagsBody(body, decompressedBytesMax)
+  if (decoded.ok) return parseDecideRequest(decoded.value, context)
+  return err(decoded.error === 'decompressed_too_large' ? decideErrors.decompressedTooLarge : decoded.error)
+}
+
+/** A request on its way between threads, which lose what a kept number literal is: literals travel beside it. */
+export type PostedFlags =
+  | { readonly ok: false; readonly error: WireError }
+  | {
+      readonly ok: true
+      readonly request: EvaluationRequest
+      /** Entry by entry: the list or object that holds a literal (the very one in `request`), its place in there, and itself. */
+      readonly holders: readonly (JsonValue[] | JsonObject)[]
+      readonly places: readonly (string | number)[]
+      readonly literals: readonly string[]
+    }
+
+/** Takes the literals out of the request. */
+export function packFlags(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
+  if (!decoded.ok) return decoded
+  const request = decoded.value
+  const holders: (JsonValue[] | JsonObject)[] = []
+  const places: (string | number)[] = []
+  const literals: string[] = []
+  for (const bag of [request.groups, request.personProperties, request.groupProperties]) takeOut(bag)
+  return { ok: true, request, holders, places, literals }
+
+  function takeOut(holder: JsonValue[] | JsonObject): void {
+    // The keys of a list are its indexes.
+    for (const key of Object.keys(holder)) {
+      const value = (holder as JsonObject)[key]!
+      if (typeof value !== 'object' || value === null) continue
+      if (!isRawNumber(value)) {
+        takeOut(value)
+        continue
+      }
+      holders.push(holder)
+      places.push(key)
+      literals.push(value.rawJSON)
+      setOwn(holder as JsonObject, key, null)
+    }
+  }
+}
+
+/** Puts the literals back. */
+export function unpackFlags(posted: PostedFlags): Result<EvaluationRequest, WireError> {
+  if (!posted.ok) return posted
+  const { holders, places, literals } = posted
+  for (let index = 0; index < holders.length; index++) {
+    setOwn(holders[index] as JsonObject, places[index] as string, rawNumber(literals[index]!))
+  }
+  return ok(posted.request)
+}

@@ -1,0 +1,23 @@
+// A gzip file with something put before what is in it, without packing that again: deflate is a row of blocks, so new ones
+// can stand before the old ones. Only the header, the checksum and the length are made anew. Source: RFC 1952, RFC 1951.
+
+import assert from 'node:assert/strict'
+import { constants, crc32, deflateRawSync } from 'node:zlib'
+
+const headerBytes = 10
+const trailerBytes = 8
+
+/**
+ * @param packed one gzip member without optional header fields, as node:zlib makes it.
+ * @param unpacked what `packed` holds.
+ * @returns pieces of one gzip file that holds `prefix` and then `unpacked`; most of it is a view of `packed`.
+ */
+export function prependToGzip(prefix: Buffer, packed: Buffer, unpacked: Buffer): readonly Buffer[] {
+  assert.equal(packed[3], 0, 'a gzip header with optional fields')
+  // A sync flush ends on a byte boundary and leaves the last block open for more.
+  const before = deflateRawSync(prefix, { finishFlush: constants.Z_SYNC_FLUSH })
+  const trailer = Buffer.alloc(trailerBytes)
+  trailer.writeUInt32LE(crc32(unpacked, crc32(prefix)), 0)
+  trailer.writeUInt32LE((prefix.length + unpacked.length) % 2 ** 32, 4)
+  return [packed.subarray(0, headerBytes), before, packed.subarray(headerBytes, -trailerBytes), trailer]
+}

@@ -1,0 +1,50 @@
+// What a browser or a phone is told about its project before it asks for flags: the JSON, and the script that sets it.
+// Source: docs/wire/evaluation.md 2.5, 7.6; docs/wire/clients.md 10.3.
+
+/**
+ * Members of the configuration that do not depend on who asks: what a project that only evaluates flags has to say.
+ * `autocapture_opt_out` always stands there, because a browser keeps the last value it saw.
+ * Source: docs/wire/evaluation.md 2.5 "Build".
+ */
+export const offFeatures =
+  '"sessionRecording":false,"surveys":false,"heatmaps":false,"capturePerformance":false,"autocaptureExceptions":false,' +
+  '"autocapture_opt_out":false,"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},' +
+  '"elementsChainAsString":true,"errorTracking":{"autocaptureExceptions":false,"suppressionRules":[]},' +
+  '"defaultIdentifiedOnly":true,"siteApps":[]'
+
+const tokenForm = /^[A-Za-z0-9_-]{1,200}$/
+
+/** What keys look like that are made here or by PostHog. Projects may have been given others: printable ASCII. */
+export function isTokenForm(token: string): boolean {
+  return tokenForm.test(token)
+}
+
+/**
+ * @param token any text.
+ * @param hasFeatureFlags false only when the project has no active flag: browsers then never ask for flags, and phones
+ *   drop those they hold.
+ */
+export function encodeRemoteConfig(token: string, hasFeatureFlags: boolean): string {
+  return (
+    `{"token":${JSON.stringify(token)},"supportedCompression":["gzip","gzip-js"],"hasFeatureFlags":${hasFeatureFlags},` +
+    `"config":{"enable_collect_everything":true},"toolbarParams":{},"isAuthenticated":false,${offFeatures}}`
+  )
+}
+
+/**
+ * The script that hands the configuration to a posthog-js that is loaded after it. Ends with a line break, so that the
+ * library may follow in the same file.
+ * @param config JSON text; whatever it holds, the script stays one statement, also when a page writes it into its HTML.
+ */
+export function encodeRemoteConfigScript(token: string, config: string): string {
+  const registry = 'window._POSTHOG_REMOTE_CONFIG'
+  return (
+    `(function () { ${registry} = ${registry} || {}; ` +
+    `${registry}[${scriptLiteral(JSON.stringify(token))}] = { config: ${scriptLiteral(config)}, siteApps: [] } })();\n`
+  )
+}
+
+/** In JSON these characters stand inside strings only; in a script they may end a line or the element around it. */
+function scriptLiteral(json: string): string {
+  return json.replaceAll(/[<>\u2028\u2029]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

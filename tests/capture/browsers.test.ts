@@ -1,0 +1,88 @@
+// What a page of another origin sees of the capture paths: without these headers its browser hides the answer from the
+// SDK, which then sends again what was accepted. Source: docs/wire/ingestion.md 1.3; docs/wire/clients.md 1 rules 2, 3, 24.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { PortError } from '#ports/port-error.ts'
+import { startCaptureServer, testToken } from '../support/capture-server.ts'
+
+const origin = 'https://shop.example'
+const paths = ['/capture', '/batch', '/e', '/i/v0/e', '/track', '/engage', '/i/v0/ai/batch'].flatMap(path => [
+  path,
+  `${path}/`,
+])
+const event = JSON.stringify({ api_key: testToken, event: 'e', distinct_id: 'u' })
+
+function assertReadable(response: Response, what: string): void {
+  assert.equal(response.headers.get('access-control-allow-origin'), origin, what)
+  assert.equal(response.headers.get('access-control-allow-credentials'), 'true', what)
+  assert.match(response.headers.get('vary') ?? '', /\borigin\b/i, what)
+}
+
+describe('capture paths, to a page of another origin', () => {
+  it('answer every preflight with what was asked for', async t => {
+    const server = await startCaptureServer(t)
+    for (const path of paths) {
+      const response = await fetch(server.url + path, {
+        method: 'OPTIONS',
+        headers: {
+          origin,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'content-type,traceparent',
+        },
+      })
+      assert.equal(response.status, 200, path)
+      assertReadable(response, path)
+      assert.equal(response.headers.get('access-control-allow-headers'), 'content-type,traceparent')
+      assert.match(response.headers.get('access-control-allow-methods') ?? '', /\bPOST\b/)
+    }
+  })
+
+  it('accept on every path with exactly 200, and with 204 for beacons alone', async t => {
+    const server = await startCaptureServer(t)
+    for (const path of paths) {
+      const response = await server.post(path, event, { origin })
+      assert.deepEqual([response.status, await response.text()], [200, '{"status":"Ok"}'], path)
+      assertReadable(response, path)
+      const beacon = await server.post(`${path}?beacon=1`, event, { origin })
+      assert.deepEqual([beacon.status, await beacon.text()], [204, ''], path)
+      assertReadable(beacon, path)
+    }
+    assert.equal((await server.records()).events.length, 2 * paths.length)
+  })
+
+  it('let it read every refusal', async t => {
+    const server = await startCaptureServer(t)
+    const refused: readonly (readonly [status: number, path: string, body: string | Uint8Array<ArrayBuffer>])[] = [
+      [400, '/e/?_=soon', event],
+      [400, '/e/', ''],
+      [400, '/e/', '{'],
+      [400, '/e/?beacon=1', '{'],
+      [400, '/batch/', JSON.stringify({ api_key: testToken, batch: [{ event: 'e' }] })],
+      [401, '/e/', '{"event":"e","distinct_id":"u"}'],
+      [401, '/e/', '{"api_key":"phc_unknown","event":"e","distinct_id":"u"}'],
+      [413, '/e/', Buffer.alloc(21 * 1024 * 1024, 0x20)],
+      [413, '/e/', gzipSync(Buffer.alloc(101 * 1024 * 1024, 0x20), { level: 1 })],
+    ]
+    for (const [status, path, body] of refused) {
+      const response = await server.post(path, body, { origin })
+      assert.equal(response.status, status, path)
+      assertReadable(response, `${status} ${path}`)
+      assert.notEqual(((await response.json()) as { detail: string }).detail, '')
+    }
+    const put = await fetch(`${server.url}/e/`, { method: 'PUT', headers: { origin }, body: event })
+    assert.equal(put.status, 405)
+    assertReadable(put, 'PUT')
+  })
+
+  it('let it read that it should send again later', async t => {
+    const server = await startCaptureServer(t, {
+      wrapLog: log => ({ ...log, append: () => Promise.reject(new PortError('event-log', 'unavailable')) }),
+    })
+    const response = await server.post('/e/', event, { origin })
+    assert.equal(response.status, 503)
+    assertReadable(response, '503')
+    assert.match(response.headers.get('retry-after') ?? '', /^\d+$/)
+  })
+})

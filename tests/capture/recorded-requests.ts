@@ -1,0 +1,209 @@
+// The samples beside this file and the SDKs' requests, each brought into one form: what to send, at what time of the
+// server's clock, and what has to be found afterwards.
+
+import { readFileSync } from 'node:fs'
+import { sdkRequests } from './sdks/all-sdks.ts'
+import { receivedAt } from './sdks/sdk-request.ts'
+
+export interface Recorded {
+  readonly name: string
+  /** `not served yet`: a path of capture v1. */
+  readonly kind: 'events' | 'flags' | 'not served yet'
+  readonly projectKey: string
+  /** What the server's clock has to say, epoch ms. */
+  readonly nowMs: number
+  readonly method: string
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array
+  readonly status?: 204
+  readonly expected: readonly Expected[]
+}
+
+/** One event as it has to be stored. */
+export interface Expected {
+  readonly event: string
+  readonly distinctId: string
+  readonly timestampMs: number
+  /** When the client says it sent the request. */
+  readonly sentAtMs?: number
+  /** Undefined: the server makes one. */
+  readonly uuid: string | undefined
+  readonly lane?: string
+  readonly historicalMigration: boolean
+  /** At least these. */
+  readonly properties: Fields
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+interface Golden {
+  readonly id: string
+  readonly group: string
+  readonly request: {
+    readonly method: string
+    readonly path: string
+    readonly headers: Record<string, string>
+    readonly server_clock: string
+    readonly body_base64: string
+  }
+  readonly expected: {
+    readonly lane: string
+    readonly events: readonly {
+      readonly uuid: string
+      readonly distinct_id: string
+      readonly token: string
+      readonly ip: string
+      readonly sent_at: string | null
+      readonly event: Item
+      readonly derived_stored_timestamp: string
+    }[]
+  }
+}
+
+/** An event as it stands in a body. */
+interface Item {
+  readonly event: string
+  readonly distinct_id?: string | null
+  readonly uuid?: string
+  readonly timestamp?: string
+  readonly properties: Fields
+  readonly $set?: Fields
+  readonly $set_once?: Fields
+}
+
+export function goldenRequests(): Recorded[] {
+  const { cases } = sample('golden-requests.json') as { cases: Golden[] }
+  return cases.map(({ id, group, request, expected: { lane, events } }) => ({
+    name: `${id}: ${group}`,
+    kind: 'events',
+    projectKey: events[0]!.token,
+    nowMs: wholeMs(request.server_clock),
+    method: request.method,
+    path: request.path,
+    headers: request.headers,
+    body: Buffer.from(request.body_base64, 'base64'),
+    expected: events.map(({ uuid, distinct_id: distinctId, ip, event, ...at }) => ({
+      event: event.event,
+      distinctId,
+      timestampMs: wholeMs(at.derived_stored_timestamp),
+      ...(at.sent_at !== null && { sentAtMs: wholeMs(at.sent_at) }),
+      uuid,
+      lane,
+      historicalMigration: lane === 'historical',
+      // An import never takes the sender's address for the person's.
+      properties: storedProperties(lane === 'historical' ? event : withIp(event, ip)),
+    })),
+  }))
+}
+
+/**
+ * Bodies of SDKs. Where only a part of one is pinned, the rest is put around it as that SDK does: posthog-ruby's single
+ * events into a batch, posthog-go's and posthog-ruby's bodies to the paths they go to.
+ */
+export function snapshotRequests(): Recorded[] {
+  const { cases } = sample('sdk-wire-snapshots.json') as { cases: { id: string; from_: string; snapshot: Fields }[] }
+  return cases.map(({ id, from_: from, snapshot }) => {
+    const name = `${id}: ${from}`
+    const whole = isObject(snapshot.body) ? snapshot.body : snapshot
+    const filled = JSON.parse(filledIn(JSON.stringify(whole), id)) as Fields
+    const body = typeof filled.event === 'string' ? { api_key: 'testsecret', batch: [filled] } : filled
+    const common = {
+      name,
+      projectKey: String(body.api_key ?? body.token ?? 'testsecret'),
+      method: 'POST',
+      headers: { ...headersOf(snapshot.headers), 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    }
+    const path = pathOf(snapshot)
+    if (!Array.isArray(body.batch)) {
+      return { ...common, kind: 'flags', nowMs: Date.parse(receivedAt), path: path ?? '/flags/?v=2', expected: [] }
+    }
+    const items = body.batch as Item[]
+    const nowMs = Math.max(...items.map(({ timestamp }) => wholeMs(timestamp!)))
+    if ('created_at' in body) {
+      return { ...common, kind: 'not served yet', nowMs, path: '/i/v1/analytics/events', expected: [] }
+    }
+    return { ...common, kind: 'events', nowMs, path: path ?? '/batch/', expected: items.map(storedOf) }
+  })
+}
+
+/** @param projectKey for all of them. */
+export function requestsOfSdks(projectKey: string): Recorded[] {
+  return sdkRequests(projectKey).map(({ sdk, stored, ...request }) => ({
+    ...request,
+    name: sdk,
+    kind: 'events',
+    projectKey,
+    nowMs: Date.parse(receivedAt),
+    expected: stored.map(({ timestamp, properties, set, uuid, historicalMigration = false, ...event }) => ({
+      ...event,
+      uuid,
+      historicalMigration,
+      timestampMs: Date.parse(timestamp),
+      properties: { ...properties, ...(set && { $set: set }) },
+    })),
+  }))
+}
+
+function sample(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`./samples/${name}`, import.meta.url), 'utf8'))
+}
+
+/** Nothing is skewed in these: clients and server have one clock. */
+function storedOf(item: Item): Expected {
+  return {
+    event: item.event,
+    distinctId: item.distinct_id ?? String(item.properties.distinct_id),
+    timestampMs: wholeMs(item.timestamp!),
+    uuid: item.uuid,
+    historicalMigration: false,
+    properties: storedProperties(item),
+  }
+}
+
+function withIp(item: Item, ip: string): Item {
+  return { ...item, properties: { $ip: ip, ...item.properties } }
+}
+
+function storedProperties({ event, properties, $set, $set_once: setOnce }: Item): Fields {
+  if (event === '$feature_flag_called' && typeof properties.$feature_flag_response !== 'string')
+    return Object.fromEntries(keptOfFlagCalls.map(name => [name, properties[name]]))
+  return { ...properties, ...($set && { $set }), ...(setOnce && { $set_once: setOnce }) }
+}
+
+/** Some of what stays of a call that named no variant. Source: docs/wire/ingestion.md 6.9. */
+const keptOfFlagCalls = ['$feature_flag', '$feature_flag_response', '$lib', '$session_id', '$window_id', '$current_url']
+
+/** Placeholders of the SDKs' own tests; a uuid is one of the case. */
+function filledIn(text: string, id: string): string {
+  return text
+    .replaceAll(
+      /<uuid-(\d+)>/g,
+      (_placeholder, n: string) => `00000000-0000-4000-9000-${id.slice(-2)}${n.padStart(10, '0')}`,
+    )
+    .replaceAll('<redacted>', 'phc_snapshot_php')
+    .replaceAll(/<sdk[_-]version>/gi, '1.2.3')
+    .replaceAll('"<LINE_NUMBER>"', '42')
+}
+
+function headersOf(headers: unknown): Record<string, string> {
+  const entries = Object.entries((headers ?? {}) as Record<string, string | string[]>)
+  return Object.fromEntries(entries.map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]))
+}
+
+function pathOf({ url, path }: Fields): string | null {
+  if (typeof path === 'string') return path
+  if (typeof url !== 'string') return null
+  const { pathname, search } = new URL(url)
+  return pathname + search
+}
+
+/** Fractions beyond milliseconds are cut, as the server does. */
+function wholeMs(timestamp: string): number {
+  return Date.parse(timestamp.replace(/(\.\d{3})\d+/, '$1'))
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

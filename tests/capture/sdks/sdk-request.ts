@@ -1,0 +1,66 @@
+// A capture request as an SDK puts it on the wire, what is stored of it, and what all of them share: the times.
+// `all-sdks.ts` puts them together.
+
+import { gzipSync } from 'node:zlib'
+
+export interface SdkRequest {
+  /** SDK and versions, as the table has them. */
+  readonly sdk: string
+  readonly method: 'POST' | 'GET'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | Uint8Array<ArrayBuffer>
+  /** Of pages that are closing; 200 where absent. */
+  readonly status?: 204
+  readonly stored: readonly StoredBySdk[]
+}
+
+export interface StoredBySdk {
+  readonly event: string
+  /** No two requests share one. */
+  readonly distinctId: string
+  /** ISO 8601. */
+  readonly timestamp: string
+  /** Absent: the server makes one. */
+  readonly uuid?: string
+  /** At least these. */
+  readonly properties: Readonly<Record<string, unknown>>
+  readonly set?: Readonly<Record<string, unknown>>
+  readonly historicalMigration?: true
+}
+
+/** What the server's clock says. */
+export const receivedAt = '2025-07-01T11:00:00.000Z'
+/** The clients' clocks are five seconds slow: an event happened five seconds before it was sent. */
+export const sentAt = '2025-07-01T10:59:55.000Z'
+export const happenedAt = '2025-07-01T10:59:50.000Z'
+export const sentAtMs = Date.parse(sentAt)
+/** With a send time the clock error is taken out, without one the time stays as written. */
+export const corrected = sentAt
+export const asWritten = happenedAt
+
+export const formType = 'application/x-www-form-urlencoded'
+export const json = { 'content-type': 'application/json' }
+
+export function post(
+  sdk: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body: object | string | Uint8Array<ArrayBuffer>,
+  stored: readonly StoredBySdk[],
+): SdkRequest {
+  const bytes = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
+  return { sdk, method: 'POST', path, headers, body: bytes, stored }
+}
+
+export function gzip(value: unknown): Uint8Array<ArrayBuffer> {
+  return gzipSync(JSON.stringify(value))
+}
+
+export function uuidOf(distinctId: string): string {
+  return `0197c5a0-0000-7000-9000-${Buffer.from(distinctId).toString('hex').slice(-12).padStart(12, '0')}`
+}
+
+export function uuid(number: number): string {
+  return `0197c5a0-0000-7000-8000-${String(number).padStart(12, '0')}`
+}

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startManagement } from '../support/management-api.ts'
+
+const flags = '/api/projects/1/feature_flags/'
+
+describe('a misspelt field of a body', () => {
+  it('is refused with the field that was meant, and nothing is written', async t => {
+    const api = await startManagement(t)
+    assert.equal((await api.call('POST', flags, { body: { key: 'old', active: false } })).status, 201)
+    for (const [method, path, body, attr, meant] of [
+      ['POST', flags, { key: 'new', filter: { groups: [] } }, 'filter', 'filters'],
+      ['POST', flags, { key: 'new', Filters: { groups: [] } }, 'Filters', 'filters'],
+      ['POST', `${flags}?skip_validation=true`, { key: 'new', filtres: {} }, 'filtres', 'filters'],
+      ['PATCH', `${flags}old/`, { rolloutPercentage: 10 }, 'rolloutPercentage', 'rollout_percentage'],
+      ['PATCH', `${flags}old/`, { versoin: 1, active: true }, 'versoin', 'version'],
+      ['PATCH', '/api/projects/1/', { anonymise_ips: true }, 'anonymise_ips', 'anonymize_ips'],
+      ['POST', '/api/projects/', { nmae: 'Second' }, 'nmae', 'name'],
+      [
+        'POST',
+        '/api/personal_api_keys/',
+        { label: 'x', scopes: ['*'], scoped_team: [1] },
+        'scoped_team',
+        'scoped_teams',
+      ],
+    ] as const) {
+      const answer = await api.call(method, path, { body })
+      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, 'invalid_input', attr], answer.text)
+      assert.equal(answer.body.detail, `Unknown field ${attr}. Did you mean ${meant}?`)
+    }
+    const { results } = (await api.call('GET', flags)).body
+    assert.deepEqual(
+      results.map((flag: { key: string; version: number; active: boolean }) => [flag.key, flag.version, flag.active]),
+      [['old', 1, false]],
+    )
+    assert.equal((await api.call('GET', '/api/projects/')).body.count, 1)
+    assert.equal((await api.call('GET', '/api/personal_api_keys/')).body.count, 1)
+  })
+
+  it('is refused within filters too, where it would widen the flag', async t => {
+    const api = await startManagement(t)
+    for (const [filters, attr, meant] of [
+      [{ group: [] }, 'filters.group', 'groups'],
+      [{ groups: [{ rollout: 5, rollout_percent: 5 }] }, 'filters.groups.0.rollout_percent', 'rollout_percentage'],
+    ] as const) {
+      const { status, body } = await api.call('POST', flags, { body: { key: 'new', filters } })
+      assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', attr])
+      assert.match(body.detail, new RegExp(`Did you mean ${meant}\\?$`))
+    }
+    const skipping = { body: { key: 'new', filters: { group: [] } } }
+    const stored = await api.call('POST', `${flags}?skip_validation=true`, skipping)
+    assert.deepEqual([stored.status, stored.body.warnings[0].attr], [201, 'filters.group'])
+  })
+
+  it('is no name that PostHog’s tools send, nor one that an answer held', async t => {
+    const api = await startManagement(t)
+    const ofTools = Object.fromEntries(
+      [
+        ...['analytics_dashboards', 'archived', 'can_edit', 'creation_context', 'evaluation_environments'],
+        ...['experiment_set_metadata', 'has_enriched_analytics', 'is_simple_flag', 'is_used_in_replay_settings'],
+        ...['last_called_at', 'last_modified_by', 'original_flag', 'performed_rollback', 'rollback_conditions'],
+        ...['rollout_conditions', 'status', 'surveys', 'usage_dashboard', 'user_access_level', '_create_in_folder'],
+        ...['_should_create_usage_dashboard', '__proto__', 'x'.repeat(100_000)],
+      ].map(name => [name, null]),
+    )
+    const created = await api.call('POST', flags, { body: { key: 'tools', ...ofTools } })
+    assert.equal(created.status, 201, created.text)
+    const again = await api.call('POST', flags, { body: { ...created.body, key: 'again' } })
+    assert.equal(again.status, 201, again.text)
+    const project = (await api.call('GET', '/api/projects/1/')).body
+    const ofTeams = { app_urls: [], is_demo: false, session_recording_opt_in: true, tags: [], week_start_day: 1 }
+    const changed = await api.call('PATCH', '/api/projects/1/', { body: { ...project, ...ofTeams, name: 'Other' } })
+    assert.deepEqual([changed.status, changed.body.name], [200, 'Other'])
+    const key = { label: 'x', scopes: ['*'], scoped_organizations: [], user_id: 1, mask_value: '…', value: '…' }
+    assert.equal((await api.call('POST', '/api/personal_api_keys/', { body: key })).status, 201)
+  })
+
+  it('is looked for among the first unknown names only, so that a body of them costs little', async t => {
+    const api = await startManagement(t)
+    const names = Array.from({ length: 70_000 }, (_, index) => [`_${index + 100_000}`, 0])
+    const body = { ...Object.fromEntries(names), key: 'many', filter: {} }
+    assert.equal((await api.call('POST', flags, { body })).status, 201)
+  })
+})
+
+describe('a misspelt parameter of a query', () => {
+  it('is refused with the parameter that was meant', async t => {
+    const api = await startManagement(t)
+    for (const [path, name, meant] of [
+      ['events', 'distinct', 'distinct_id'],
+      ['events', 'distinctId', 'distinct_id'],
+      ['events', 'order_by', 'orderBy'],
+      ['events', 'person', 'person_id'],
+      ['rejected_events', 'reasons', 'reason'],
+      ['persons', 'serach', 'search'],
+      ['persons', 'uuids', 'uuid'],
+      ['groups', 'group_type_idx', 'group_type_index'],
+      ['feature_flags', 'Active', 'active'],
+      ['usage', 'datefrom', 'date_from'],
+    ]) {
+      const { status, body } = await api.call('GET', `/api/projects/1/${path}/?${name}=ada`)
+      assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', name], JSON.stringify(body))
+      assert.equal(body.detail, `Unknown parameter ${name}. Did you mean ${meant}?`)
+    }
+    const { status, body } = await api.call('GET', '/api/projects/?limits=1')
+    assert.deepEqual([status, body.attr], [400, 'limits'])
+  })
+
+  it('is none that is far from all of ours', async t => {
+    const api = await startManagement(t)
+    const ofTools = 'foo=bar&format=json&select=a&where=b&key_identifier=c&created_by_id=1&type=boolean&__proto__=1'
+    for (const path of ['events', 'rejected_events', 'persons', 'feature_flags', 'usage', 'groups_types'])
+      assert.equal((await api.call('GET', `/api/projects/1/${path}/?${ofTools}`)).status, 200, path)
+  })
+})

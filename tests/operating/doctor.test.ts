@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { utimesSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { checkClock } from '../../src/commands/doctor/check-machine.ts'
+import { readConfig } from '../../src/config.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+interface Result {
+  readonly exitCode: number
+  readonly output: string
+}
+
+/** `pennon doctor` as a process, with nothing of this one's settings. */
+function doctor(settings: Record<string, string>): Promise<Result> {
+  return new Promise(resolve => {
+    const args = ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'doctor']
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: '0', ...settings }
+    execFile(process.execPath, args, { env }, (error, stdout, stderr) => {
+      resolve({ exitCode: error === null ? 0 : Number(error.code), output: stdout + stderr })
+    })
+  })
+}
+
+/** A server that answers every request the same, on a port of its own. */
+async function listening(
+  t: { after: (done: () => void) => void },
+  status: number,
+  body: string,
+): Promise<{ port: number; requests: string[] }> {
+  const requests: string[] = []
+  const server = createServer((request, answer) => {
+    requests.push(`${request.headers['x-clickhouse-user']}:${request.headers['x-clickhouse-key']} ${request.url}`)
+    answer.writeHead(status).end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => void server.close())
+  return { port: (server.address() as AddressInfo).port, requests }
+}
+
+describe('pennon doctor', () => {
+  it('finds nothing to mend before a first start', async t => {
+    const { exitCode, output } = await doctor({ PENNON_DATA: join(tempDir(t), 'data') })
+    assert.equal(exitCode, 0, output)
+    for (const what of [
+      'node',
+      'data folder',
+      'disk',
+      'instance',
+      'port',
+      'state and log',
+      'event store',
+      'geoip',
+      'clock',
+    ])
+      assert.match(output, new RegExp(`^ok +${what} `, 'm'))
+    assert.match(output, /Nothing to mend\.\n$/)
+  })
+
+  it('names a port in use, a folder that is a file, a store that is away and a file that is no database, each with a way out', async t => {
+    const folder = tempDir(t)
+    const file = join(folder, 'file')
+    writeFileSync(file, 'text')
+    const { port } = await listening(t, 200, '')
+    const away = await listening(t, 200, '')
+    const { exitCode, output } = await doctor({
+      PORT: String(port),
+      PENNON_DATA: file,
+      CLICKHOUSE_URL: 'http://user:secret-1@127.0.0.1:9/events',
+      DATABASE_URL: 'postgres://user:secret-2@127.0.0.1:9/state',
+      GEOIP_DATABASE: file,
+    })
+    assert.equal(exitCode, 1, output)
+    for (const [what, found, remedy] of [
+      ['data folder', 'is no folder', 'set PENNON_DATA'],
+      ['port', 'EADDRINUSE', 'set PORT to a free port'],
+      ['state', 'PostgreSQL at 127.0.0.1:9/state', 'check DATABASE_URL and the network'],
+      ['event store', 'ClickHouse at 127.0.0.1:9 does not answer', 'check CLICKHOUSE_URL and the network'],
+      ['geoip', 'GEOIP_DATABASE', 'get GeoLite2 City from MaxMind'],
+    ])
+      assert.match(output, new RegExp(`^MEND +${what} .*${found}.*\\n +→ .*${remedy}`, 'm'))
+    assert.match(output, /5 to mend\.\n$/)
+    assert.doesNotMatch(output, /secret/)
+    assert.deepEqual(away.requests, [])
+  })
+
+  it('asks ClickHouse with its user, and says when it refuses', async t => {
+    const refusing = await listening(t, 516, 'Code: 516. Authentication failed')
+    const url = `http://ann:secret@127.0.0.1:${refusing.port}/events`
+    const { exitCode, output } = await doctor({ PENNON_DATA: tempDir(t), CLICKHOUSE_URL: url })
+    assert.equal(exitCode, 1, output)
+    assert.match(output, /^MEND +event store .*516 Code: 516\. Authentication failed\n +→ check user and password/m)
+    assert.deepEqual(refusing.requests, ['ann:secret /?query=SELECT+version()'])
+  })
+
+  it('takes a clock that stands before the last write for wrong', t => {
+    const folder = tempDir(t)
+    const config = readConfig({ PENNON_DATA: folder })
+    assert.ok(config.ok)
+    const segment = join(folder, 'segment.db')
+    writeFileSync(segment, '')
+    const writtenAt = new Date('2027-03-01T12:00:00Z')
+    utimesSync(segment, writtenAt, writtenAt)
+    assert.equal(checkClock(config.value, new Date('2027-03-01T12:00:01Z')).isGood, true)
+    const behind = checkClock(config.value, new Date('2027-03-01T11:58:59Z'))
+    assert.equal(behind.isGood, false)
+    assert.match(behind.found, /last written at 2027-03-01T12:00:00/)
+    assert.equal(checkClock(config.value, new Date('2001-01-01T00:00:00Z')).isGood, false)
+  })
+})

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import Database from 'better-sqlite3'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { keyItself, newKey } from '../support/new-key.ts'
+import { startPennon } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** One line on stderr that says what is wrong, exit code 2, nothing printed and nothing made. */
+async function assertRefused(dataFolder: string, reason: RegExp, ...options: readonly string[]): Promise<void> {
+  const filesOf = () => (existsSync(dataFolder) ? readdirSync(dataFolder).sort() : null)
+  const before = filesOf()
+  const { exitCode, stdout, stderr } = await newKey({ PENNON_DATA: dataFolder }, ...options)
+  assert.deepEqual([exitCode, stdout], [2, ''], stderr)
+  assert.match(stderr, /^pennon: [^\n]+\n$/)
+  assert.match(stderr, reason)
+  assert.deepEqual(filesOf(), before)
+}
+
+describe('pennon new-key', () => {
+  it('makes a key with all scopes beside a running instance, and for one that is stopped', async t => {
+    const dataFolder = join(tempDir(t), 'data')
+    const settings = { PENNON_DATA: dataFolder }
+    const running = await startPennon({ dataFolder, waitForProcessing: false })
+    t.after(() => running.killTree().catch(() => undefined))
+    const first = await newKey(settings, '--label', 'Ada’s laptop')
+    assert.equal(first.exitCode, 0, first.stderr)
+    assert.match(first.stdout, /Personal API key {2}phx_\w{43} {3}\(secret: shown only now\)/)
+    const known = await keyItself(running.url, first.key)
+    assert.deepEqual([known.label, known.scopes], ['Ada’s laptop', ['*']])
+    assert.equal(await running.stop(), 0)
+    const second = await newKey(settings)
+    assert.equal(second.exitCode, 0, second.stderr)
+    assert.notEqual(second.key, first.key)
+
+    const again = await startPennon({ dataFolder, waitForProcessing: false })
+    t.after(() => again.killTree().catch(() => undefined))
+    assert.equal((await keyItself(again.url, first.key)).label, 'Ada’s laptop')
+    assert.equal((await keyItself(again.url, second.key)).label, 'pennon new-key')
+    assert.match(again.output(), /was made at the first start; if it is lost: npm run pennon -- new-key\n/)
+    assert.equal(await again.stop(), 0)
+  })
+
+  it('makes no instance where there is none', async t => {
+    const folder = tempDir(t)
+    await assertRefused(join(folder, 'none'), /no state in the data folder .*none\b/)
+    writeFileSync(join(folder, 'state.db'), '')
+    await assertRefused(folder, /no state in the data folder/)
+    // A first start that ended before its project and its key: the next one has to find that they are missing.
+    const unfinished = tempDir(t)
+    await migrateSqlite(unfinished)
+    await assertRefused(unfinished, /no state in the data folder/)
+  })
+
+  it('refuses what is no state, or that of a newer Pennon', async t => {
+    const folder = tempDir(t)
+    writeFileSync(join(folder, 'state.db'), 'this is a text, and a long one, but no database')
+    await assertRefused(folder, /cannot be used: .*not a database/)
+    const newer = tempDir(t)
+    await migrateSqlite(newer)
+    const database = new Database(join(newer, 'state.db'))
+    database.exec("INSERT INTO schema_version (version, name) VALUES (999, 'future')")
+    database.close()
+    await assertRefused(newer, /newer Pennon \(schema 999/)
+  })
+
+  it('takes no label that the private API would refuse, and no unknown option', async t => {
+    const folder = tempDir(t)
+    await assertRefused(folder, /A label has 1 to 200 characters/, '--label', ' ')
+    await assertRefused(folder, /A label has 1 to 200 characters/, '--label', 'x'.repeat(201))
+    assert.notEqual((await newKey({ PENNON_DATA: folder }, '--labels', 'x')).exitCode, 0)
+  })
+})

@@ -1,0 +1,173 @@
+// Two chunk loops on one state, each with a connection of its own, whose events link and merge the same few distinct ids.
+// Wherever one overtakes the other, the state ends as if the chunks had been committed one after the other, and every
+// event leads to the person that its distinct id has in that state.
+
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { CapturedEvent, LogLane } from '#core/events/captured-event.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import { processOneChunk } from '#services/process-one-chunk.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { anEvent } from '../support/apply-events.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+import { loadWhole } from '../support/load-chunk.ts'
+import { MemoryEventStore } from '../support/memory-event-store.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
+import type { OpenState } from '../support/state-harness.ts'
+import { PersonModel } from './person-model.ts'
+
+const roundCount = 50
+const chunksPerLoop = 3
+const projectId = 1
+
+/** The ids of a round are its own: many rounds run at once in one state. */
+function idsOf(round: number): string[] {
+  return ['a', 'b', 'c', 'd', 'e'].map(name => `${round}-${name}`)
+}
+
+function someChunk(ids: readonly string[], random: () => number): CapturedEvent[] {
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  return Array.from({ length: 1 + Math.floor(random() * 4) }, () => {
+    // Never the same value twice: a $set that changes nothing writes nothing, and could be told of in either order.
+    const set = { $set: { [pick(['p', 'q'])]: random() } }
+    const at = { timestampMs: 1_790_000_000_000 + Math.floor(random() * 100) * 1_000 }
+    const other = pick(ids)
+    return pick([
+      () => anEvent('e', pick(ids), set, at),
+      () => anEvent('e', pick(ids), { $process_person_profile: false }, at),
+      () => anEvent('$identify', pick(ids), { $anon_distinct_id: other, ...set }, at),
+      () => anEvent('$create_alias', pick(ids), { alias: other }, at),
+      () => anEvent('$merge_dangerously', pick(ids), { alias: other }, at),
+    ])()
+  })
+}
+
+interface Round {
+  readonly round: number
+  readonly random: () => number
+  readonly events: MemoryEventStore
+  /** In the order of their commits. */
+  readonly committed: (readonly CapturedEvent[])[]
+  conflictCount: number
+  readonly signal: AbortSignal
+}
+
+/** Lets the others go first, now and then by some steps. */
+async function stepAside({ random }: Round): Promise<void> {
+  for (let turns = Math.floor(random() * 6); turns > 0; turns--) await turn()
+}
+
+async function runLoop(
+  of: Round,
+  lane: LogLane,
+  state: ChunkStore,
+  chunks: readonly (readonly CapturedEvent[])[],
+): Promise<void> {
+  for (const [index, captured] of chunks.entries()) {
+    const records = captured.map(event => ({ kind: 'event' as const, event }))
+    const end = await processOneChunk(
+      { lane, firstOffset: index * 100, nextOffset: index * 100 + records.length, records },
+      {
+        state: {
+          ...state,
+          commitChunk: async (changes, position) => {
+            const result = await state.commitChunk(changes, position)
+            if (result === 'committed') of.committed.push(captured)
+            else of.conflictCount++
+            return result
+          },
+        },
+        events: of.events,
+        geoip: null,
+        clock: fixedClock(0),
+        metrics: createMetrics(),
+        logger: silentLogger(),
+        ownerId: lane,
+        random: () => 0,
+        signal: of.signal,
+        rowCountMax: 2_000,
+        textBytesMax: 2 ** 26,
+        slowStoreMs: 60_000,
+        enterState: () => {},
+        onCommitted: () => {},
+        faultPoint: () => stepAside(of),
+      },
+    )
+    assert.equal(end, 'committed')
+  }
+}
+
+async function check({ round, events, committed }: Round, state: ChunkStore): Promise<void> {
+  const model = new PersonModel()
+  for (const { name, distinctId, propertiesJson, timestampMs, uuid } of committed.flat())
+    model.apply({
+      name,
+      distinctId,
+      properties: JSON.parse(propertiesJson) as JsonObject,
+      set: null,
+      timestampMs,
+      uuid,
+    })
+  const distinctIds = idsOf(round).map(distinctId => ({ projectId, distinctId }))
+  const loaded = await loadWhole(state, { distinctIds, groups: [], projectIds: [projectId] })
+  const leadsTo = new Map(loaded.mappings.map(({ distinctId, personUuid }) => [distinctId, personUuid]))
+  assert.deepEqual(leadsTo, new Map([...model.ids].map(([id, { person }]) => [id, person.uuid])), 'distinct ids')
+  assert.deepEqual(
+    new Map(loaded.persons.map(({ uuid, properties, isIdentified }) => [uuid, { properties, isIdentified }])),
+    new Map(
+      [...model.persons()].map(({ uuid, properties, isIdentified }) => [
+        uuid,
+        { properties: Object.fromEntries(properties), isIdentified },
+      ]),
+    ),
+    'persons',
+  )
+  const overrideOf = new Map([...events.overrides.values()].map(row => [row.distinctId, row]))
+  for (const { distinctId, version } of loaded.mappings)
+    assert.ok((overrideOf.get(distinctId)?.version ?? 0) <= version, 'no override is ahead of the state')
+  assert.equal(events.rows.size, committed.flat().length)
+  for (const row of events.rows.values())
+    assert.equal(
+      overrideOf.get(row.distinctId)?.personId ?? row.personId,
+      model.personIdOf(row.distinctId),
+      `whose the events of ${row.distinctId} are`,
+    )
+}
+
+/** Registers the test of one adapter. */
+export function twoWorkersTest(adapter: string, open: OpenState): void {
+  test(`two workers on ${adapter} that merge the same ids at once leave one valid state`, async (t: TestContext) => {
+    const seed = testSeed()
+    t.diagnostic(`SEED=${seed}`)
+    const harness = await open(t)
+    const lanes = [
+      { lane: 'main', state: harness.chunkStore },
+      { lane: 'historical', state: harness.openAnotherChunkStore() },
+    ] as const
+    for (const { lane, state } of lanes) await state.claimPosition(lane, lane)
+    const stopping = new AbortController()
+    t.after(() => stopping.abort())
+    const rounds = Array.from({ length: roundCount }, (_, round): Round => {
+      const random = seededRandom(seed + round)
+      return { round, random, events: new MemoryEventStore(), committed: [], conflictCount: 0, signal: stopping.signal }
+    })
+    await Promise.all(
+      rounds.map(async round => {
+        const loops = lanes.map(({ lane, state }) => {
+          const chunks = Array.from({ length: chunksPerLoop }, () => someChunk(idsOf(round.round), round.random))
+          return runLoop(round, lane, state, chunks)
+        })
+        await Promise.all(loops)
+        try {
+          await check(round, harness.chunkStore)
+        } catch (cause) {
+          throw new Error(`round ${round.round} of SEED=${seed}`, { cause })
+        }
+      }),
+    )
+    assert.ok(rounds.some(({ conflictCount }) => conflictCount > 0))
+  })
+}

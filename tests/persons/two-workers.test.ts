@@ -1,0 +1,4 @@
+import { openSqliteState } from '../support/state-harness.ts'
+import { twoWorkersTest } from './two-workers.model.ts'
+
+twoWorkersTest('sqlite', openSqliteState)

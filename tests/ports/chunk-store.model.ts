@@ -1,0 +1,136 @@
+// A chunk store against the memory store as its model: the same random commits have to end the same way and leave the same
+// state. Versions and references are random too, so that most kinds of refusal come up.
+
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Person } from '#core/persons/person.ts'
+import type { ChunkChanges } from '#ports/chunk-store.ts'
+import { loadWhole } from '../support/load-chunk.ts'
+import { aGroup, aMapping, aPerson, chunkChanges } from '../support/state-builders.ts'
+import { type OpenState, openMemoryState, type StateHarness } from '../support/state-harness.ts'
+
+const persons = [0, 1, 2].map(index => aPerson({ uuid: `person-${index}` }))
+const distinctIds = ['d0', 'd1', '__proto__']
+const groupNames = ['company', 'constructor']
+const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+
+const version = fc.constantFrom(0, 0, 1, 2)
+const loadedVersion = fc.constantFrom(null, null, 0, 1)
+const person = fc.constantFrom(...persons)
+
+const personChange = fc
+  .record({ person, version, loadedVersion, plan: fc.constantFrom('free', 'paid') })
+  .map(({ person, version, loadedVersion, plan }) => ({
+    row: { ...person, version, properties: { plan } } satisfies Person,
+    loadedVersion,
+  }))
+
+const mappingChange = fc
+  .record({ person, id: fc.constantFrom(...distinctIds), version, loadedVersion })
+  .map(({ person, id, version, loadedVersion }) => ({ row: aMapping(person, id, version), loadedVersion }))
+
+const merge = fc
+  .record({ merged: person, survivor: person, loadedVersion: fc.constantFrom(0, 1) })
+  .filter(({ merged, survivor }) => merged !== survivor)
+  .map(({ merged, survivor, loadedVersion }) => ({
+    projectId: 1,
+    uuid: merged.uuid,
+    survivorUuid: survivor.uuid,
+    loadedVersion,
+  }))
+
+const groupType = fc.record({
+  projectId: fc.constant(1),
+  name: fc.constantFrom(...groupNames),
+  index: fc.constantFrom(0, 1),
+})
+
+const groupChange = fc
+  .record({ typeIndex: fc.constantFrom(0, 1), version, loadedVersion })
+  .map(({ typeIndex, version, loadedVersion }) => ({ row: aGroup({ typeIndex, version }), loadedVersion }))
+
+const commits = fc.array(
+  fc.record({
+    persons: fc.array(personChange, { maxLength: 3 }),
+    mappings: fc.array(mappingChange, { maxLength: 2 }),
+    deletedPersons: fc.array(merge, { maxLength: 1 }),
+    groupTypes: fc.array(groupType, { maxLength: 1 }),
+    groups: fc.array(groupChange, { maxLength: 1 }),
+    personlessDistinctIds: fc.array(
+      fc.constantFrom(...distinctIds).map(distinctId => ({ projectId: 1, distinctId })),
+      { maxLength: 1 },
+    ),
+    neverPersonlessDistinctIds: fc.array(
+      fc.constantFrom(...distinctIds).map(distinctId => ({ projectId: 1, distinctId })),
+      { maxLength: 1 },
+    ),
+    overrideOf: fc.option(person),
+  }),
+  { minLength: 1, maxLength: 12 },
+)
+
+/** Registers the test of one adapter. */
+export function chunkStoreModelTest(adapter: string, open: OpenState, runCount: number): void {
+  test(`ChunkStore on ${adapter} ends and leaves every random run of commits as the model does`, async t => {
+    const real = await open(t)
+    let committedCount = 0
+    let projectCount = 0
+    await fc.assert(
+      fc.asyncProperty(commits, async run => {
+        // A run on a project of its own in one file: opening a file for each would be all that this test does.
+        const projectId = 100 + projectCount++
+        const model = await openMemoryState(t)
+        for (const store of [model, real]) await store.chunkStore.claimPosition('main', 'w1')
+        for (const { overrideOf, ...changes } of run) {
+          if (overrideOf !== null) {
+            for (const store of [model, real]) await addOverrideOnce(store, projectId, overrideOf.uuid)
+          }
+          const moved = inProject(chunkChanges(changes), projectId)
+          const expected = await model.chunkStore.commitChunk(moved, position)
+          assert.equal(await real.chunkStore.commitChunk(moved, position), expected)
+          if (expected === 'committed') committedCount++
+        }
+        assert.deepEqual(await everythingOf(real, projectId), await everythingOf(model, projectId))
+      }),
+      { numRuns: runCount },
+    )
+    assert.ok(committedCount > runCount / 4, `only ${committedCount} commits went through`)
+  })
+}
+
+async function addOverrideOnce(store: StateHarness, projectId: number, uuid: string): Promise<void> {
+  if ((await store.overridesOf(projectId, uuid)).length === 0)
+    await store.addOverride(projectId, uuid, 'beta', `hash of ${uuid}`)
+}
+
+function inProject(changes: ChunkChanges, projectId: number): ChunkChanges {
+  const own = <T extends { readonly projectId: number }>(row: T): T => ({ ...row, projectId })
+  const versioned = <T extends { readonly projectId: number }>(change: { row: T; loadedVersion: number | null }) => ({
+    ...change,
+    row: own(change.row),
+  })
+  return {
+    ...changes,
+    persons: changes.persons.map(versioned),
+    mappings: changes.mappings.map(versioned),
+    deletedPersons: changes.deletedPersons.map(own),
+    groupTypes: changes.groupTypes.map(own),
+    groups: changes.groups.map(versioned),
+    personlessDistinctIds: changes.personlessDistinctIds.map(own),
+    neverPersonlessDistinctIds: changes.neverPersonlessDistinctIds.map(own),
+  }
+}
+
+async function everythingOf(store: StateHarness, projectId: number): Promise<unknown> {
+  const loaded = await loadWhole(store.chunkStore, {
+    distinctIds: distinctIds.map(distinctId => ({ projectId, distinctId })),
+    groups: groupNames.map(typeName => ({ projectId, typeName, key: 'acme' })),
+    projectIds: [projectId],
+  })
+  // Only a store that keeps text has it; the persons themselves are compared.
+  const { personPropertiesJson: _, textBytes, ...rows } = loaded
+  const lists: [string, readonly unknown[]][] = Object.entries(rows)
+  const sorted = lists.map(([name, rows]) => [name, rows.map(row => JSON.stringify(row)).toSorted()])
+  return [textBytes, sorted, await Promise.all(persons.map(({ uuid }) => store.overridesOf(projectId, uuid)))]
+}

@@ -1,0 +1,51 @@
+// The contract suites of the state's ports on a real PostgreSQL.
+
+import { after, test } from 'node:test'
+import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
+import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definition-store.ts'
+import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { chunkStoreContract } from './chunk-store.contract.ts'
+import { chunkStoreModelTest } from './chunk-store.model.ts'
+import { definitionStoreContract } from './definition-store.contract.ts'
+import { flagStoreContract } from './flag-store.contract.ts'
+import type { OpenManagement } from './management-harness.ts'
+import { managementStoreContract } from './management-store.contract.ts'
+import { subjectStoreContract } from './subject-store.contract.ts'
+
+const skip = noPostgres()
+if (skip === false) await runSuites()
+else test('the stores on PostgreSQL', { skip }, () => {})
+
+async function runSuites(): Promise<void> {
+  const postgres = await startPostgres()
+  after(() => postgres.stop())
+  const newDatabase = await migratedDatabases(postgres)
+  const openState = postgresStates(postgres, newDatabase)
+
+  const openManagement: OpenManagement = async t => {
+    const { definitions, management, chunkStore } = await openDefinitions(t)
+    return { store: management, chunkStore, revision: () => definitions.revision() }
+  }
+
+  chunkStoreContract('postgres', openState)
+  chunkStoreModelTest('postgres', openState, 60)
+  subjectStoreContract('postgres', openState)
+  managementStoreContract('postgres', openManagement)
+  flagStoreContract('postgres', openManagement)
+  definitionStoreContract('postgres', openDefinitions)
+
+  async function openDefinitions(t: Parameters<OpenManagement>[0]) {
+    const url = await newDatabase(t)
+    const management = openPostgresManagementStore({ url, logger })
+    const definitions = openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
+    const chunkStore = openPostgresChunkStore({ url, logger })
+    t.after(async () => {
+      await definitions.close()
+      await management.close()
+      await chunkStore.close()
+    })
+    return { definitions, management, chunkStore }
+  }
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { runKillRounds } from '../faults/kill-rounds.ts'
+import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
+
+it('keeps every acknowledged event exactly once through 5 kills of processes, and of PostgreSQL in each of the rounds', {
+  skip: noPostgres(),
+}, async t => {
+  const seed = testSeed()
+  t.diagnostic(`SEED=${seed}`)
+  const postgres = await startPostgresForTests(t)
+  const result = await runKillRounds({
+    rounds: 5,
+    random: seededRandom(seed),
+    log: line => t.diagnostic(line),
+    settings: { DATABASE_URL: await postgres.createDatabase() },
+    disturb: () => postgres.restart(),
+  })
+  t.diagnostic(`${result.acknowledgedCount} events acknowledged`)
+  assert.ok(result.acknowledgedCount > 100, 'the load was too small to show anything')
+  assert.deepEqual(result.missing, [])
+  assert.deepEqual(result.doubled, [])
+})

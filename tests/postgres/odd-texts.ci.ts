@@ -1,0 +1,123 @@
+// Every text that a client controls, with what a database may choke on: both engines keep the same of it, nothing is
+// rejected on one and stored on the other, and no chunk is tried for ever.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+
+const odd = 'a\0b\u{1f600}\u0001"\\{}'
+/** JSON text of a lone surrogate, as an SDK may write one. */
+const halfPair = '\\ud800'
+const at = '2026-01-01T00:00:00Z'
+
+describe('odd texts', { skip: noPostgres() }, () => {
+  it('leave the same behind on PostgreSQL as on SQLite', async t => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.stop())
+    const onSqlite = await whatIsLeft(t, {})
+    const onPostgres = await whatIsLeft(t, { DATABASE_URL: await postgres.createDatabase() })
+    assert.deepEqual(onPostgres, onSqlite)
+    const { statuses, persons, rejected } = onSqlite as {
+      statuses: number[]
+      persons: unknown[]
+      rejected: { reason: string }[]
+    }
+    assert.deepEqual(statuses, [200, 200, 400])
+    assert.equal(persons.length, 2)
+    assert.deepEqual(
+      rejected.map(({ reason }) => reason),
+      ['invalid_json'],
+      'what the edge refused, and nothing that the worker gave up',
+    )
+  })
+})
+
+async function whatIsLeft(t: TestContext, settings: Record<string, string>): Promise<object> {
+  const pennon = await startPennon({ settings })
+  t.after(() => pennon.stop())
+  const events = [
+    event(`e${odd}`, `id${odd}`, { [`k${odd}`]: odd, $set: { [`s${odd}`]: odd }, $set_once: { once: odd } }),
+    event('$identify', `id${odd}`, { $anon_distinct_id: `anon${odd}`, $set: { name: odd } }),
+    event('$identify', 'plain', { $anon_distinct_id: 'anon', $set: { name: odd }, $unset: [odd] }),
+    event('$create_alias', 'plain', { alias: `alias${odd}` }),
+    event('$groupidentify', 'plain', { $group_type: `t${odd}`, $group_key: `g${odd}`, $group_set: { [odd]: odd } }),
+    event('$pageview', 'plain', {
+      $groups: { [`t${odd}`]: `g${odd}` },
+      $current_url: odd,
+      $process_person_profile: true,
+    }),
+    event('$pageview', `ghost${odd}`, { $process_person_profile: false }),
+    event('$feature_flag_called', 'plain', {
+      $feature_flag: odd,
+      $feature_flag_response: odd,
+      [`$feature/${odd}`]: odd,
+    }),
+  ]
+  const statuses: number[] = []
+  for (const body of [
+    { api_key: testProjectKey, batch: events },
+    {
+      api_key: testProjectKey,
+      historical_migration: true,
+      batch: events.map(sent => ({ ...sent, event: `h ${sent.event}` })),
+    },
+  ])
+    statuses.push((await pennon.post('/batch/', body)).status)
+  const half = `{"api_key": "${testProjectKey}", "event": "half", "distinct_id": "half${halfPair}", "timestamp": "${at}",
+    "properties": {"k${halfPair}": "${halfPair}", "$set": {"k${halfPair}": "${halfPair}"}}}`
+  statuses.push((await fetch(`${pennon.url}/capture/`, { method: 'POST', body: half })).status)
+  await pennon.caughtUp()
+
+  const flag = await pennon.api<Record<string, unknown>>('POST', '/api/projects/@current/feature_flags/', {
+    key: 'odd',
+    name: odd,
+    tags: [odd],
+    filters: { groups: [{ properties: [{ key: 'name', type: 'person', operator: 'exact', value: odd }] }] },
+  })
+  const project = await pennon.api<Record<string, unknown>>('PATCH', '/api/projects/@current/', { name: odd })
+  const decided = []
+  for (const distinctId of ['plain', `id${odd}`, `id${odd}`.replaceAll('\0', '\ufffd'), 'nobody\0'])
+    decided.push(await decide(pennon, distinctId))
+  return {
+    statuses,
+    persons: await list(pennon, 'persons'),
+    groupTypes: await pennon.api('GET', '/api/projects/@current/groups_types/'),
+    groups: await list(pennon, 'groups', '?group_type_index=0'),
+    events: ((await list(pennon, 'events', '?limit=100&orderBy=timestamp')) as { event: string }[])
+      .map(({ event: name, ...rest }) => JSON.stringify([name, rest]))
+      .toSorted(),
+    rejected: await list(pennon, 'rejected_events'),
+    warnings: await list(pennon, 'ingestion_warnings'),
+    flag: [flag.name, flag.tags, flag.filters],
+    project: project.name,
+    decided,
+  }
+}
+
+function event(name: string, distinctId: string, properties: object) {
+  return { event: name, distinct_id: distinctId, timestamp: at, uuid: uuidOf(name, distinctId), properties }
+}
+
+/** The same in both runs. */
+let uuidCount = 0
+const uuids = new Map<string, string>()
+function uuidOf(...parts: string[]): string {
+  const key = parts.join(' ')
+  if (!uuids.has(key)) uuids.set(key, `00000000-0000-4000-8000-${String(++uuidCount).padStart(12, '0')}`)
+  return uuids.get(key)!
+}
+
+/** Without what differs between any two runs. */
+async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]> {
+  const { results } = await pennon.api<{ results: object[] }>('GET', `/api/projects/@current/${what}/${query}`)
+  const changing =
+    /"(id|uuid|created_at|captured_at|last_seen|timestamp|received_at|person_created_at|import_job_id)":(?:"[^"]*"|\d+),?/g
+  return results.map(result => JSON.parse(JSON.stringify(result).replaceAll(changing, '').replaceAll(',}', '}')))
+}
+
+async function decide(pennon: Pennon, distinctId: string): Promise<unknown> {
+  const answer = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: distinctId })
+  const { featureFlags, errorsWhileComputingFlags } = (await answer.json()) as Record<string, unknown>
+  return [answer.status, featureFlags, errorsWhileComputingFlags]
+}

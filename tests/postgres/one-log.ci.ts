@@ -1,0 +1,179 @@
+// State in PostgreSQL and the log on a disk of the instance: what was acknowledged is processed once and by the state that
+// it was accepted for, whichever folder and database a start is given.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { definitionsLock } from '#adapters/postgres/kysely-on-postgres.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { refusedStart } from './refused-start.ts'
+
+describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+
+  before(async () => {
+    postgres = await startPostgres()
+  })
+  after(() => postgres?.stop())
+
+  const running = new Set<Pennon>()
+  async function started(t: { after: (f: () => Promise<void>) => void }, dataFolder: string, databaseUrl?: string) {
+    const pennon = await startPennon({ dataFolder, ...(databaseUrl && { settings: { DATABASE_URL: databaseUrl } }) })
+    running.add(pennon)
+    t.after(async () => {
+      if (running.delete(pennon)) await pennon.killTree()
+    })
+    return pennon
+  }
+  async function stopped(pennon: Pennon) {
+    running.delete(pennon)
+    assert.equal(await pennon.stop(), 0)
+  }
+
+  async function capture(pennon: Pennon, prefix: string, count: number) {
+    const batch = Array.from({ length: count }, (_, n) => ({ event: `${prefix}${n}`, distinct_id: 'ada' }))
+    const answer = await pennon.post('/batch/', { api_key: testProjectKey, batch })
+    assert.equal(answer.status, 200, await answer.text())
+  }
+
+  /** Persons are made of every event that was processed, events of each: the balance says how many were stored. */
+  async function storedCount(url: string): Promise<number> {
+    const rows = await postgres.query<{ n: string }>(
+      `SELECT coalesce(sum(event_count), 0) AS n FROM chunk_outcome WHERE outcome = 'stored'`,
+      [],
+      url,
+    )
+    return Number(rows[0]!.n)
+  }
+
+  it('goes on in a new data folder where the old one ended, without skipping an event', async t => {
+    const url = await postgres.createDatabase()
+    const [firstFolder, secondFolder] = [tempDir(t), tempDir(t)]
+    const first = await started(t, firstFolder, url)
+    await capture(first, 'first', 50)
+    await first.caughtUp()
+    await stopped(first)
+
+    const second = await started(t, secondFolder, url)
+    assert.match(second.output(), /leaves the one it followed before/)
+    const { lanes } = await second.api<{ lanes: unknown }>('GET', '/api/projects/@current/ingestion_status/')
+    assert.match(JSON.stringify(lanes), /"appended":50,"processed":50/)
+    await capture(second, 'second', 50)
+    await second.caughtUp()
+    assert.equal(await storedCount(url), 100)
+    await stopped(second)
+
+    assert.match(
+      await refusedStart(firstFolder, { DATABASE_URL: url }),
+      new RegExp(`another state: .* follows the one in .*${secondFolder}`),
+    )
+  })
+
+  it('goes back to the folder that a start had wrong, with what was not processed in it', async t => {
+    const url = await postgres.createDatabase()
+    const [right, wrong] = [tempDir(t), tempDir(t)]
+    const first = await started(t, right, url)
+    await capture(first, 'first', 20)
+    await first.caughtUp()
+    await stopped(first)
+    await stopped(await started(t, wrong, url))
+    const again = await started(t, right, url)
+    await capture(again, 'again', 20)
+    await again.caughtUp()
+    assert.equal(await storedCount(url), 40)
+    await stopped(again)
+  })
+
+  it('lets one instance use a database at a time, and the next once it has ended', async t => {
+    const url = await postgres.createDatabase()
+    const folders = [tempDir(t), tempDir(t)] as const
+    const first = await started(t, folders[0], url)
+    assert.match(await refusedStart(folders[1], { DATABASE_URL: url }), /is in use by another instance on .+\. Stop it/)
+    await capture(first, 'kept', 30)
+    await first.caughtUp()
+    assert.equal(await storedCount(url), 30)
+    running.delete(first)
+    await first.killTree()
+    const second = await started(t, folders[1], url)
+    await stopped(second)
+  })
+
+  it('holds the database again after the server was restarted', async t => {
+    const url = await postgres.createDatabase()
+    const pennon = await started(t, tempDir(t), url)
+    await postgres.restart()
+    await eventually(async () => (await holders(url)) === 1, { timeoutMs: 15_000, what: 'the lock' })
+    await capture(pennon, 'after', 10)
+    await pennon.caughtUp()
+    assert.equal(await storedCount(url), 10)
+    await stopped(pennon)
+  })
+
+  it('ends itself when another instance has taken the database while its own session was lost', async t => {
+    const url = await postgres.createDatabase()
+    const pennon = await started(t, tempDir(t), url)
+    // In the queue for the lock, so that it has it at once.
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    t.after(() => other.end())
+    const taken = other.query(`SELECT pg_advisory_lock(${definitionsLock}, 1)`)
+    await postgres.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'pennon instance %'`,
+      [],
+      url,
+    )
+    await taken
+    await eventually(() => /took it over/.test(pennon.output()), { timeoutMs: 30_000, what: 'the end' })
+    running.delete(pennon)
+    assert.equal(await pennon.stop(), 2)
+  })
+
+  it('refuses the log of another state, on either store, and leaves both as they are', async t => {
+    const url = await postgres.createDatabase()
+    const folder = tempDir(t)
+    const alone = await started(t, folder)
+    await capture(alone, 'alone', 10)
+    await alone.caughtUp()
+    await stopped(alone)
+    assert.match(
+      await refusedStart(folder, { DATABASE_URL: url }),
+      /log in .* belongs to another state: .*PostgreSQL at .* follows none yet/,
+    )
+    assert.equal(await storedCount(url), 0)
+    const [{ n }] = (await postgres.query<{ n: string }>('SELECT count(*) AS n FROM project', [], url)) as [
+      { n: string },
+    ]
+    assert.equal(n, '0')
+
+    const other = tempDir(t)
+    const there = await started(t, other, url)
+    await stopped(there)
+    assert.match(await refusedStart(other), /the state in this data folder follows none yet/)
+    await stopped(await started(t, folder))
+  })
+
+  it('makes one project of two first starts at once', async t => {
+    const url = await postgres.createDatabase()
+    const folders = [tempDir(t), tempDir(t)]
+    const starts = await Promise.allSettled(folders.map(folder => started(t, folder, url)))
+    assert.deepEqual(starts.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+    const failed = starts.find(start => start.status === 'rejected')!
+    assert.match(String(failed.reason), /ended with 2: .*is in use by another instance/s)
+    assert.equal((await postgres.query('SELECT 1 FROM project', [], url)).length, 1)
+    assert.equal((await postgres.query('SELECT 1 FROM personal_api_key', [], url)).length, 1)
+  })
+
+  async function holders(url: string): Promise<number> {
+    const rows = await postgres.query(
+      `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      [],
+      url,
+    )
+    return rows.length
+  }
+})

@@ -1,0 +1,143 @@
+// What a database that is away, or hangs, takes with it: what needs it, and nothing else.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+
+interface Decided {
+  readonly featureFlags: Record<string, boolean>
+  readonly errorsWhileComputingFlags: boolean
+}
+
+const everyone = { groups: [{ rollout_percentage: 100 }] }
+const planIsPro = { groups: [{ properties: [{ key: 'plan', type: 'person', operator: 'exact', value: 'pro' }] }] }
+const planIsNotPro = { groups: [{ properties: [{ key: 'plan', type: 'person', operator: 'is_not', value: 'pro' }] }] }
+
+describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+  let url: string
+  let pennon: Pennon
+
+  before(async () => {
+    postgres = await startPostgres()
+    url = await postgres.createDatabase()
+    pennon = await startPennon({ settings: { DATABASE_URL: url, PENNON_LOG_LEVEL: 'error' } })
+    for (const [key, filters] of Object.entries({
+      everyone,
+      'plan-is-pro': planIsPro,
+      'plan-is-not-pro': planIsNotPro,
+    }))
+      await pennon.api('POST', '/api/projects/@current/feature_flags/', { key, filters })
+    await send('$identify', { $set: { plan: 'pro' } })
+    await pennon.caughtUp()
+  })
+
+  after(async () => {
+    await pennon?.stop()
+    await postgres?.stop()
+  })
+
+  async function send(event: string, properties: object): Promise<number> {
+    const response = await pennon.post('/capture/', {
+      api_key: testProjectKey,
+      event,
+      distinct_id: 'ada',
+      properties,
+    })
+    await response.arrayBuffer()
+    return response.status
+  }
+
+  async function decide(personProperties = {}): Promise<Decided & { waitMs: number }> {
+    const startedAt = performance.now()
+    const response = await pennon.post('/decide?v=3', {
+      api_key: testProjectKey,
+      distinct_id: 'ada',
+      person_properties: personProperties,
+    })
+    assert.equal(response.status, 200)
+    return { ...((await response.json()) as Decided), waitMs: performance.now() - startedAt }
+  }
+
+  async function isWhole(): Promise<boolean> {
+    const { featureFlags, errorsWhileComputingFlags } = await decide()
+    if (errorsWhileComputingFlags) return false
+    assert.deepEqual(featureFlags, { everyone: true, 'plan-is-pro': true, 'plan-is-not-pro': false })
+    return true
+  }
+
+  it('answers flags from stored persons', async () => {
+    assert.ok(await isWhole())
+  })
+
+  it('keeps the flags that need nothing of it, takes events, and processes each once when it is back', async () => {
+    await postgres.kill()
+    for (let count = 0; count < 10; count++) {
+      const { featureFlags, errorsWhileComputingFlags } = await decide()
+      assert.deepEqual(featureFlags, { everyone: true })
+      assert.equal(errorsWhileComputingFlags, true)
+      assert.equal(await send('while away', { count }), 200)
+    }
+    const sent = await decide({ plan: 'free' })
+    assert.deepEqual(sent.featureFlags, { everyone: true, 'plan-is-pro': false, 'plan-is-not-pro': true })
+    assert.equal(sent.errorsWhileComputingFlags, false)
+    await assert.rejects(pennon.api('GET', '/api/projects/@current/feature_flags/'), /503/)
+    const readiness = (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
+    assert.deepEqual([readiness.flags, readiness.capture], ['ok', 'ok'])
+
+    await postgres.restart()
+    await eventually(isWhole, { timeoutMs: 10_000, what: 'the stored person' })
+    await eventually(() => pennon.caughtUp().then(() => true), { what: 'the worker' })
+    const { results } = await pennon.api<{ results: unknown[] }>(
+      'GET',
+      '/api/projects/@current/events/?event=while%20away&limit=100',
+    )
+    assert.equal(results.length, 10)
+    const outcomes = await postgres.query<{ count: string }>(
+      `SELECT sum(event_count) AS count FROM chunk_outcome WHERE outcome = 'stored'`,
+      [],
+      url,
+    )
+    assert.equal(Number(outcomes[0]!.count), 11, 'counted once')
+  })
+
+  it('waits a bounded time for a database that hangs, and then no more', async () => {
+    const hanging = postgres.query(
+      `DO $$ BEGIN LOCK TABLE person IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(4); END $$`,
+      [],
+      url,
+    )
+    await eventually(async () => (await decide()).errorsWhileComputingFlags, { what: 'the lock' })
+    const answers: (Decided & { waitMs: number })[] = []
+    for (let count = 0; count < 12; count++) answers.push(await decide())
+    for (const { featureFlags } of answers) assert.deepEqual(featureFlags, { everyone: true })
+    const longestMs = Math.max(...answers.map(({ waitMs }) => waitMs))
+    assert.ok(longestMs < 1_000, `an answer took ${longestMs} ms`)
+    const laterMs = answers.slice(6).map(({ waitMs }) => waitMs)
+    assert.ok(laterMs.toSorted((a, b) => a - b)[2]! < 100, `the breaker is open: ${laterMs}`)
+    await hanging
+    await eventually(isWhole, { timeoutMs: 10_000, what: 'the stored person' })
+  })
+
+  it('serves a write of another front at once, and to everybody within a second', async () => {
+    const flag = await pennon.api<{ id: number }>('POST', '/api/projects/@current/feature_flags/', {
+      key: 'late',
+      filters: everyone,
+    })
+    assert.equal((await decide()).featureFlags.late, true)
+    // As another front would write it.
+    await postgres.query(`UPDATE feature_flag SET active = 0 WHERE id = ${flag.id}`, [], url)
+    await postgres.query(
+      `WITH bumped AS (UPDATE revision SET value = value + 1 RETURNING value)
+        UPDATE project SET revision = bumped.value FROM bumped`,
+      [],
+      url,
+    )
+    await eventually(async () => (await decide()).featureFlags.late === undefined, {
+      timeoutMs: 1_500,
+      what: 'the other write',
+    })
+  })
+})

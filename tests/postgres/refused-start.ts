@@ -1,0 +1,32 @@
+// A start that has to be refused: one line on stderr, exit code 2.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+
+/** @returns the line. One that serves instead is ended, and fails here. */
+export async function refusedStart(
+  dataFolder: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], {
+    env: {
+      ...process.env,
+      NODE_TEST_CONTEXT: undefined,
+      PORT: '0',
+      PENNON_DATA: dataFolder,
+      PENNON_LOG_LEVEL: 'error',
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', chunk => {
+      output += chunk
+      if (output.includes('serving on')) child.kill()
+    })
+  const code = await new Promise(resolve => child.once('close', resolve))
+  assert.equal(code, 2, output)
+  assert.match(output, /^pennon: [^\n]+\n$/)
+  return output
+}

@@ -1,0 +1,142 @@
+// Starts that have to be refused: one line that names the place and never the password, exit code 2.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, chownSync, copyFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { checkPostgres } from '#adapters/postgres/check-postgres.ts'
+import { checkState } from '../../src/commands/doctor/check-stores.ts'
+import { readConfig } from '../../src/config.ts'
+import { guardedRole, noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { migratedTemplate } from '../support/postgres-state.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import { refusedStart } from './refused-start.ts'
+
+describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+  const secret = 'not-the-right-one'
+
+  before(async () => {
+    postgres = await startPostgres()
+  })
+  after(() => postgres?.stop())
+
+  const urlOf = (user: string, password: string, database: string) =>
+    `postgres://${user}:${password}@127.0.0.1:${postgres.port}/${database}`
+
+  async function refusal(dataFolder: string, settings: Record<string, string>): Promise<string> {
+    const line = await refusedStart(dataFolder, settings)
+    assert.ok(!line.includes(secret), 'the password is nobody else’s business')
+    return line
+  }
+
+  it('is refused with a wrong password', async t => {
+    const line = await refusal(tempDir(t), { DATABASE_URL: urlOf(guardedRole, secret, 'postgres') })
+    assert.match(line, new RegExp(`127\\.0\\.0\\.1:${postgres.port}/postgres.*password authentication failed`))
+  })
+
+  it('is refused when nobody answers', async t => {
+    const line = await refusal(tempDir(t), { DATABASE_URL: `postgres://pennon:${secret}@127.0.0.1:1/state` })
+    assert.match(line, /127\.0\.0\.1:1\/state.*ECONNREFUSED/)
+  })
+
+  it('is refused when there is no such database', async t => {
+    const line = await refusal(tempDir(t), { DATABASE_URL: urlOf('pennon', secret, 'nowhere') })
+    assert.match(line, /\/nowhere.*does not exist/)
+  })
+
+  it('is refused when a newer Pennon wrote the state', async t => {
+    const url = await migratedTemplate(postgres)
+    await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
+    assert.match(await refusal(tempDir(t), { DATABASE_URL: url }), /newer Pennon \(schema 999/)
+  })
+
+  it('is refused when the database does not hold every text', async t => {
+    await postgres.query(`CREATE DATABASE old ENCODING 'LATIN1' TEMPLATE template0`)
+    assert.match(await refusal(tempDir(t), { DATABASE_URL: urlOf('pennon', secret, 'old') }), /encoding is LATIN1/)
+  })
+
+  it('is refused when the role may make no tables', async t => {
+    const url = await postgres.createDatabase()
+    await postgres.query('CREATE ROLE weak LOGIN')
+    await postgres.query('REVOKE CREATE ON SCHEMA public FROM PUBLIC', [], url)
+    const line = await refusal(tempDir(t), { DATABASE_URL: url.replace('pennon@', 'weak@') })
+    assert.match(line, /permission denied/)
+    assert.match(line, new RegExp(`127\\.0\\.0\\.1:${postgres.port}`))
+
+    const doctorOn = async (databaseUrl: string) => {
+      const config = readConfig({ DATABASE_URL: databaseUrl })
+      assert.ok(config.ok)
+      return (await checkState(config.value))[0]!
+    }
+    const finding = await doctorOn(url.replace('pennon@', 'weak@'))
+    assert.match(JSON.stringify(finding), /may not create tables in schema public.*GRANT CREATE/)
+    assert.equal((await doctorOn(url)).isGood, true)
+  })
+
+  it('is refused with a replica that refuses, and with an address that is none', async t => {
+    const url = await postgres.createDatabase()
+    const replica = await refusal(tempDir(t), {
+      DATABASE_URL: url,
+      DATABASE_READ_URL: urlOf(guardedRole, secret, 'postgres'),
+    })
+    assert.match(replica, /DATABASE_READ_URL: .*password authentication failed/)
+    const wrong = `mysql://pennon:${secret}@localhost/state`
+    assert.match(await refusal(tempDir(t), { DATABASE_URL: wrong }), /DATABASE_URL is not usable/)
+    assert.match(await refusal(tempDir(t), { DATABASE_READ_URL: url }), /without DATABASE_URL/)
+  })
+
+  it('finds version and place of a database that can be used, and takes the right password', async () => {
+    const checked = await checkPostgres(urlOf(guardedRole, 'right', 'postgres'))
+    assert.ok(checked.ok)
+    assert.match(checked.value.version, /^\d+\.\d+/)
+    assert.equal(checked.value.place, `127.0.0.1:${postgres.port}/postgres`)
+    assert.equal(checked.value.isReplica, false)
+  })
+
+  it('reads sslmode as psql does', async t => {
+    const reaches = async (query: string) => {
+      const checked = await checkPostgres(`${postgres.url}?${query}`)
+      return checked.ok ? true : checked.error.message
+    }
+    assert.equal(await reaches('sslmode=disable'), true)
+    assert.match(String(await reaches('sslmode=require')), /does not support SSL/)
+
+    const folder = tempDir(t)
+    const certificate = (name: string, address: string) => {
+      const [key, crt] = [join(folder, `${name}.key`), join(folder, `${name}.crt`)]
+      const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', `/CN=${name}`]
+      const files = ['-addext', `subjectAltName=IP:${address}`, '-keyout', key, '-out', crt]
+      execFileSync('openssl', [...request, ...files], { stdio: 'ignore' })
+      return { key, crt }
+    }
+    const serve = async ({ key, crt }: { key: string; crt: string }) => {
+      const [row] = await postgres.query<{ data_directory: string }>('SHOW data_directory')
+      const { uid, gid } = statSync(row!.data_directory)
+      for (const [from, to] of [
+        [key, 'server.key'],
+        [crt, 'server.crt'],
+      ] as const) {
+        const path = join(row!.data_directory, to)
+        rmSync(path, { force: true })
+        copyFileSync(from, path)
+        chmodSync(path, 0o600)
+        chownSync(path, uid, gid)
+      }
+      await postgres.query('ALTER SYSTEM SET ssl = on')
+      await postgres.restart()
+    }
+
+    const here = certificate('here', '127.0.0.1')
+    await serve(here)
+    assert.equal(await reaches('sslmode=require'), true)
+    assert.match(String(await reaches('sslmode=verify-full')), /self-signed certificate/)
+    assert.equal(await reaches(`sslmode=verify-full&sslrootcert=${here.crt}`), true)
+    const elsewhere = certificate('elsewhere', '192.0.2.1')
+    await serve(elsewhere)
+    assert.match(String(await reaches(`sslmode=verify-full&sslrootcert=${elsewhere.crt}`)), /altnames|does not match/i)
+    assert.equal(await reaches(`sslmode=verify-ca&sslrootcert=${elsewhere.crt}`), true)
+    assert.match(String(await reaches(`sslmode=verify-ca&sslrootcert=${here.crt}`)), /certificate/)
+  })
+})

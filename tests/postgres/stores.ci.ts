@@ -1,0 +1,295 @@
+// What only a server does: several writers at once, sessions that end, statements that hang, and changes that are told.
+
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
+import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definition-store.ts'
+import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { startDefinitionCache } from '#services/definition-cache.ts'
+import { eventually } from '../support/eventually.ts'
+import { loadWhole } from '../support/load-chunk.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { logger, migratedDatabases } from '../support/postgres-state.ts'
+import { seededRandom, testSeed } from '../support/seeded-random.ts'
+import { aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+
+const skip = noPostgres()
+const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+
+describe('state on PostgreSQL', { skip }, async () => {
+  let postgres: TestPostgres
+  let newDatabase: Awaited<ReturnType<typeof migratedDatabases>>
+  if (skip === false) {
+    postgres = await startPostgres()
+    newDatabase = await migratedDatabases(postgres)
+    after(() => postgres.stop())
+  }
+
+  it('is brought up to date by one of several processes that start at once', async t => {
+    const url = await postgres.createDatabase()
+    t.after(() => postgres.dropDatabase(url))
+    await Promise.all(Array.from({ length: 6 }, () => migratePostgres({ url, logger })))
+    const rows = await postgres.query<{ count: string }>('SELECT count(*) FROM revision', [], url)
+    assert.equal(rows[0]!.count, '1')
+  })
+
+  it('is left alone when a newer version wrote it', async t => {
+    const url = await newDatabase(t)
+    await postgres.query("INSERT INTO schema_version (version, name) VALUES (999, 'future')", [], url)
+    await assert.rejects(migratePostgres({ url, logger }), SchemaTooNewError)
+  })
+
+  it('gives ids and revisions once and without gaps to fronts that write at once', async t => {
+    const url = await newDatabase(t)
+    const fronts = [1, 2, 3].map(() => openPostgresManagementStore({ url, logger }))
+    t.after(() => Promise.all(fronts.map(front => front.close())))
+    await fronts[0]!.createProject(aNewProject())
+    const results = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => fronts[index % 3]!.createFlag(aNewFlag({ key: `flag ${index >> 1}` }))),
+    )
+    const made = results.flatMap(result => (result.ok ? [result.value] : []))
+    assert.equal(made.length, 15, 'of two with the same key one is refused')
+    const upTo15 = Array.from({ length: 15 }, (_, index) => index + 1)
+    assert.deepEqual(
+      made.map(({ value }) => value.id).toSorted((a, b) => a - b),
+      upTo15,
+    )
+    assert.deepEqual(
+      made.map(({ revision }) => revision).toSorted((a, b) => a - b),
+      upTo15.map(revision => revision + 1),
+    )
+    const changes = await Promise.all([
+      ...fronts.map(front => front.updateProject(1, { name: 'renamed' })),
+      ...fronts.map(front => front.updateFlag(1, 1, { name: 'renamed', updatedAtMs: 1 }, { changedBy: null })),
+    ])
+    assert.ok(changes.every(change => change.ok))
+  })
+
+  it('lets workers that write the same persons at once through one after the other, and none waits for ever', async t => {
+    const seed = testSeed()
+    t.diagnostic(`SEED=${seed}`)
+    const random = seededRandom(seed)
+    const url = await newDatabase(t)
+    const workers = (['main', 'historical'] as const).map(lane => ({
+      lane,
+      store: openPostgresChunkStore({ url, logger }),
+    }))
+    t.after(() => Promise.all(workers.map(({ store }) => store.close())))
+    const persons = Array.from({ length: 200 }, (_, index) =>
+      aPerson({ uuid: `person-${String(index).padStart(3, '0')}` }),
+    )
+    for (const { lane, store } of workers) await store.claimPosition(lane, 'w1')
+    const first = { persons: persons.map(created), mappings: persons.map(row => created(aMapping(row, row.uuid))) }
+    assert.equal(await workers[0]!.store.commitChunk(chunkChanges(first), position), 'committed')
+    let conflicts = 0
+    await Promise.all(
+      workers.map(async ({ lane, store }) => {
+        for (let round = 0; round < 20; ) {
+          const some = persons.filter(() => random() < 0.3).toSorted(() => random() - 0.5)
+          const loaded = await loadWhole(store, {
+            distinctIds: some.map(({ uuid }) => ({ projectId: 1, distinctId: uuid })),
+            groups: [],
+            projectIds: [],
+          })
+          const changed = loaded.persons
+            .toSorted(() => random() - 0.5)
+            .map(row => ({ row: { ...row, version: row.version + 1 }, loadedVersion: row.version }))
+          const end = await store.commitChunk(chunkChanges({ persons: changed }), {
+            ...position,
+            lane,
+            offset: round + 2,
+          })
+          assert.notEqual(end, 'not_owner')
+          if (end === 'committed') round++
+          else conflicts++
+        }
+      }),
+    )
+    t.diagnostic(`${conflicts} conflicts`)
+    const rows = await postgres.query<{ deadlocks: string }>(
+      'SELECT deadlocks FROM pg_stat_database WHERE datname = $1',
+      [new URL(url).pathname.slice(1)],
+    )
+    assert.equal(rows[0]!.deadlocks, '0')
+  })
+
+  it('tells other fronts of a write, by whomever it was made, well within a second', async t => {
+    const url = await newDatabase(t)
+    const management = openPostgresManagementStore({ url, logger })
+    const store = openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
+    await store.listening
+    // Asked for once a minute only: what arrives was told.
+    const cache = await startDefinitionCache({ store, logger, pollMs: 60_000, compile: changed => changed })
+    const chunks = openPostgresChunkStore({ url, logger })
+    t.after(async () => {
+      cache.close()
+      await store.close()
+      await management.close()
+      await chunks.close()
+    })
+    await management.createProject(aNewProject({ apiToken: 'phc_told' }))
+    await eventually(() => cache.findByToken('phc_told') !== null, { timeoutMs: 1_000, what: 'the project' })
+    await chunks.claimPosition('main', 'w1')
+    const groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
+    assert.equal(await chunks.commitChunk(chunkChanges({ groupTypes }), position), 'committed')
+    await eventually(() => cache.findById(1)?.groupTypes.length === 1, { timeoutMs: 1_000, what: 'the group type' })
+
+    await postgres.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+      AND pid <> pg_backend_pid()`,
+      [],
+      url,
+    )
+    await eventually(
+      async () => {
+        const rows = await postgres.query(
+          `SELECT 1 FROM pg_stat_activity WHERE application_name = 'pennon listener'
+          AND datname = current_database() AND query LIKE 'LISTEN%'`,
+          [],
+          url,
+        )
+        return rows.length === 1
+      },
+      { timeoutMs: 5_000, what: 'the listener' },
+    )
+    await management.createProject(aNewProject({ apiToken: 'phc_again' }))
+    await eventually(() => cache.findByToken('phc_again') !== null, { timeoutMs: 1_000, what: 'the second project' })
+  })
+
+  it('goes on with new sessions when the server ended the old ones', async t => {
+    const url = await newDatabase(t)
+    const management = openPostgresManagementStore({ url, logger })
+    const subjects = openPostgresSubjectStore({ url, logger })
+    t.after(() => Promise.all([management.close(), subjects.close()]))
+    await management.createProject(aNewProject())
+    assert.equal(await subjects.findPerson(1, 'ada'), null)
+    await postgres.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()
+      AND pid <> pg_backend_pid()`,
+      [],
+      url,
+    )
+    await eventually(
+      () =>
+        sleep(10)
+          .then(() => subjects.findPerson(1, 'ada'))
+          .then(
+            () => true,
+            () => false,
+          ),
+      {
+        what: 'a session',
+      },
+    )
+    assert.equal((await management.findProject(1))?.id, 1)
+  })
+
+  it('gives a statement up that a lock holds, as `timeout`', async t => {
+    const url = await newDatabase(t)
+    const subjects = openPostgresSubjectStore({ url, logger })
+    const chunks = openPostgresChunkStore({ url, logger, lockMsMax: 100 })
+    t.after(() => Promise.all([subjects.close(), chunks.close()]))
+    await chunks.claimPosition('main', 'w1')
+    const held = postgres.query(
+      `DO $$ BEGIN LOCK TABLE person IN ACCESS EXCLUSIVE MODE; PERFORM pg_sleep(3); END $$`,
+      [],
+      url,
+    )
+    await eventually(async () => (await locksOn(url)) > 0, { what: 'the lock' })
+    await Promise.all([
+      assert.rejects(async () => subjects.findPerson(1, 'ada'), isPortError('timeout')),
+      assert.rejects(
+        chunks.commitChunk(chunkChanges({ persons: [created(aPerson())] }), position),
+        isPortError('timeout'),
+      ),
+    ])
+    await held
+    assert.equal(await subjects.findPerson(1, 'ada'), null)
+    assert.equal(await chunks.commitChunk(chunkChanges({ persons: [created(aPerson())] }), position), 'committed')
+  })
+
+  it('asks for the look-ups of one turn in one statement of each kind, and each name once', async t => {
+    const url = await newDatabase(t)
+    const chunks = openPostgresChunkStore({ url, logger })
+    const subjects = openPostgresSubjectStore({ url, logger })
+    t.after(() => Promise.all([subjects.close(), chunks.close()]))
+    await chunks.claimPosition('main', 'w1')
+    const persons = Array.from({ length: 1_200 }, (_, index) => aPerson({ uuid: `person-${index}` }))
+    const changes = { persons: persons.map(created), mappings: persons.map(row => created(aMapping(row, row.uuid))) }
+    await chunks.commitChunk(chunkChanges(changes), position)
+    const sessions = async () =>
+      (
+        await postgres.query<{ count: string }>(
+          `SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pennon subjects' AND datname = current_database()`,
+          [],
+          url,
+        )
+      )[0]!.count
+    const some = await Promise.all(persons.slice(0, 300).map(({ uuid }) => subjects.findPerson(1, uuid)))
+    assert.deepEqual(
+      some.map(found => found?.uuid),
+      persons.slice(0, 300).map(({ uuid }) => uuid),
+    )
+    assert.equal(await sessions(), '1', 'one statement needs one session')
+    const twice = [subjects.findPerson(1, 'person-1'), subjects.findPerson(1, 'person-1')]
+    assert.equal(twice[0], twice[1])
+    const all = await Promise.all(persons.map(({ uuid }) => subjects.findPerson(1, uuid)))
+    assert.ok(all.every((found, index) => found?.uuid === `person-${index}`))
+    assert.equal(await sessions(), '2', 'of 500 names at most, two at once')
+  })
+
+  it('says `unavailable` without a server, and `corrupt` for a number that JavaScript cannot hold', async t => {
+    const nowhere = openPostgresManagementStore({ url: 'postgres://pennon@127.0.0.1:1/none', logger })
+    await assert.rejects(nowhere.findProject(1), isPortError('unavailable'))
+    await nowhere.close()
+    const url = await newDatabase(t)
+    await postgres.query('UPDATE revision SET value = 9007199254740993', [], url)
+    const management = openPostgresManagementStore({ url, logger })
+    t.after(() => management.close())
+    await assert.rejects(management.loadChanges(-1), isPortError('corrupt'))
+  })
+
+  it('never scans a table that was empty when its plan was made', async t => {
+    const url = await newDatabase(t)
+    const subjects = openPostgresSubjectStore({ url, logger })
+    t.after(() => subjects.close())
+    for (let index = 0; index < 10; index++) await subjects.findPerson(1, `early ${index}`)
+    await postgres.query(
+      `INSERT INTO person (project_id, uuid, properties, property_marks, created_at, is_identified, version, last_seen_at)
+        SELECT 1, 'p' || i, '{}', '{}', 0, 0, 0, 0 FROM generate_series(1, 20000) AS i`,
+      [],
+      url,
+    )
+    await postgres.query(`INSERT INTO person_distinct_id SELECT 1, 'd' || id, id, 0 FROM person`, [], url)
+    const scans = async () => {
+      await postgres.query('SELECT pg_stat_force_next_flush()', [], url)
+      const rows = await postgres.query<{ scans: string }>(
+        `SELECT sum(seq_tup_read) AS scans FROM pg_stat_user_tables WHERE relname = 'person_distinct_id'`,
+        [],
+        url,
+      )
+      return Number(rows[0]!.scans)
+    }
+    for (let index = 1; index <= 20; index++) assert.ok((await subjects.findPerson(1, `d${index}`)) !== null)
+    await sleep(1_100) // sessions report what they read once a second
+    await subjects.findPerson(1, 'd1')
+    assert.equal(await scans(), 0)
+  })
+
+  async function locksOn(url: string): Promise<number> {
+    const rows = await postgres.query(
+      `SELECT 1 FROM pg_locks WHERE relation = 'person'::regclass AND mode = 'AccessExclusiveLock' AND granted`,
+      [],
+      url,
+    )
+    return rows.length
+  }
+})
+
+function isPortError(code: PortErrorCode) {
+  return (error: unknown) => error instanceof PortError && error.code === code
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { after, before, describe, it } from 'node:test'
+import { eventually } from '../../support/eventually.ts'
+import { testProjectKey } from '../../support/pennon.ts'
+import { noChromium, visit } from './browser.ts'
+import { snippet } from './shop.ts'
+import { ask, flagOf, only, type Site, startSite } from './site.ts'
+
+// The installed posthog-js, loaded from Pennon, in the ways that sites set it up. Source: docs/wire/clients.md 10, 13.
+
+const skip = noChromium()
+let site: Site
+
+before(async () => {
+  if (skip === false) site = await startSite()
+})
+after(() => site?.close())
+
+const currentScript = () => `${site.acceptance.proxy.url}/static/array.js`
+const configScript = new RegExp(`^/array/${testProjectKey}/config\\.js$`)
+
+describe('posthog-js from Pennon', { skip }, () => {
+  it('starts from the tags of the README, with the loader of the library', async () => {
+    await site.acceptance.pennon.api('POST', '/api/projects/@current/feature_flags/', {
+      key: 'new-checkout',
+      filters: {
+        groups: [
+          {
+            properties: [{ key: 'country', type: 'person', operator: 'exact', value: ['NO'] }],
+            rollout_percentage: 100,
+          },
+        ],
+      },
+    })
+    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
+    const [, tags] = /```html\n(.*?)```/s.exec(readme)!
+    const { url } = site.acceptance.proxy
+    const visitor = await site.openHead(
+      tags!.replaceAll('http://127.0.0.1:8000', url).replaceAll('phc_…', testProjectKey),
+    )
+    await visitor.page.getByText('new-checkout is true').first().waitFor()
+    assert.ok(site.acceptance.proxy.exchanges.some(({ path }) => path === '/static/loader.js'))
+    await site.storedWith('ada', '$identify')
+    site.assertQuiet(visitor)
+    await visitor.close()
+  })
+
+  it('needs no request for its configuration when that comes with the library', async () => {
+    const src = `${site.acceptance.proxy.url}/array/${testProjectKey}/array.js`
+    const visitor = await site.openHead(snippet(src, testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`))
+    assert.equal(await ask(visitor, flagOf('multi')), 'variant-a')
+    await site.storedWith(await ask<string>(visitor, 'posthog.get_distinct_id()'), '$pageview')
+    site.assertQuiet(visitor)
+    assert.ok(site.acceptance.proxy.exchanges.every(({ path }) => !configScript.test(path)))
+    await visitor.close()
+  })
+
+  it('loads whatever a site switches on by itself, and the newest defaults', async () => {
+    const options = [
+      "defaults: '2025-11-30', capture_dead_clicks: true, capture_exceptions: true, enable_heatmaps: true",
+      'capture_performance: { web_vitals: true }, tracing_headers: [location.hostname], rageclick: true',
+      "cross_subdomain_cookie: false, person_profiles: 'always'",
+    ]
+    const visitor = await site.open(currentScript(), options.join(', '))
+    await visitor.page.click('#buy')
+    const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
+    await site.storedWith(id, '$pageview', '$autocapture')
+    await site.leave(visitor)
+    await site.storedWith(id, '$pageleave')
+    site.assertQuiet(visitor)
+    const scripts = site.acceptance.proxy.exchanges.map(({ path }) => path).filter(path => path.startsWith('/static/'))
+    for (const kind of ['dead-clicks-autocapture', 'exception-autocapture', 'web-vitals', 'tracing-headers']) {
+      assert.ok(
+        scripts.some(path => path.includes(kind)),
+        `${kind} is not among ${scripts}`,
+      )
+    }
+    await visitor.close()
+  })
+
+  it('keeps the flags of the last visit while flags cannot be had, and says so on events', async () => {
+    const visitor = await site.open(currentScript())
+    const known = await ask<object>(visitor, 'shown.values()')
+    const headers = { 'access-control-allow-origin': site.shop.url, 'access-control-allow-credentials': 'true' }
+    await visitor.page.route('**/flags/**', route => route.fulfill({ status: 503, body: '{}', headers }))
+    await visitor.page.reload()
+    await visitor.page.waitForFunction('window.shown?.flagsLoaded > 0')
+    await eventually(() => visitor.asked.some(({ path, status }) => path.startsWith('/flags/') && status === 503))
+    assert.deepEqual(await ask(visitor, 'shown.values()'), known)
+    await eventually(() => ask(visitor, "posthog.getFeatureFlag('multi') === 'variant-a'"))
+    const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
+    const called = only(await site.storedWith(id, '$feature_flag_called'), '$feature_flag_called')
+    assert.equal(called.properties.$feature_flag_error, 'api_error_503')
+    await visitor.close()
+  })
+
+  it('works behind a prefix of the site itself', async () => {
+    const visitor = await site.openHead(
+      snippet(
+        '/ingest/static/array.js',
+        testProjectKey,
+        `{ api_host: '${site.shop.url}/ingest', ui_host: 'https://ui.example' }`,
+      ),
+    )
+    assert.equal(await ask(visitor, flagOf('multi')), 'variant-a')
+    await visitor.page.click('#buy')
+    const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
+    const stored = await site.storedWith(id, '$pageview', '$autocapture')
+    assert.equal(only(stored, '$pageview').properties.$ip, '203.0.113.9')
+    visitor.assertQuiet()
+    const paths = visitor.asked.map(({ path }) => path).filter(path => !path.startsWith('/page/'))
+    assert.ok(paths.length >= 5)
+    assert.ok(
+      paths.every(path => path.startsWith('/ingest/')),
+      paths.join(' '),
+    )
+    await visitor.close()
+  })
+
+  it('gets its preflights answered when it sends plain JSON and headers of the site', async () => {
+    const visitor = await site.open(currentScript(), "disable_compression: true, request_headers: { 'x-shop': 'yes' }")
+    const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
+    await visitor.page.click('#buy')
+    await site.storedWith(id, '$pageview', '$autocapture')
+    site.assertQuiet(visitor)
+    const asked = site.acceptance.proxy.take()
+    const preflights = asked.filter(({ method }) => method === 'OPTIONS')
+    assert.ok(preflights.some(({ path }) => path.startsWith('/flags/')))
+    assert.ok(preflights.some(({ path }) => path.includes('/e/')))
+    assert.ok(preflights.every(({ headers }) => headers['access-control-request-headers']?.includes('x-shop')))
+    const posts = asked.filter(({ method }) => method === 'POST')
+    assert.ok(
+      posts.every(({ headers }) => headers['content-type'] === 'application/json' && headers['x-shop'] === 'yes'),
+    )
+    await visitor.close()
+  })
+
+  it('takes its configuration as JSON when the script is blocked', async () => {
+    site.acceptance.proxy.take()
+    const visitor = await visit(site.browser)
+    await visitor.page.route(`**${`/array/${testProjectKey}/config.js`}`, route => route.abort())
+    await visitor.page.goto(
+      site.shop.page(snippet(currentScript(), testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`)),
+    )
+    await visitor.page.waitForFunction('shown.flagsLoaded > 0')
+    assert.equal(await ask(visitor, flagOf('multi')), 'variant-a')
+    const asked = site.acceptance.proxy.exchanges
+    assert.ok(asked.some(({ path }) => new RegExp(`^/array/${testProjectKey}/config(\\?|$)`).test(path)))
+    assert.deepEqual(
+      asked.filter(({ status }) => status !== 200),
+      [],
+    )
+    assert.ok(
+      visitor.complaints.every(complaint => /config\.js|net::ERR_FAILED/.test(complaint)),
+      visitor.complaints.join(),
+    )
+    await visitor.close()
+  })
+
+  it('never asks for the flags of a project without any, and does from the first one on', async () => {
+    const { pennon, proxy } = site.acceptance
+    const token = 'phc_testofaprojectwithoutflags'
+    const { id } = await pennon.api<{ id: number }>('POST', '/api/projects/', { name: 'No flags', api_token: token })
+    const head = snippet(currentScript(), token, `{ api_host: '${proxy.url}' }`)
+    const first = await site.openHead(head, { untilFlags: false })
+    await eventually(() => proxy.exchanges.some(({ path }) => path.startsWith('/i/v0/e/') || path === '/e/'), {
+      what: 'the first event',
+    })
+    site.assertQuiet(first)
+    assert.ok(proxy.exchanges.every(({ path }) => !path.startsWith('/flags')))
+    await first.close()
+    await pennon.api('POST', `/api/projects/${id}/feature_flags/`, {
+      key: 'first',
+      filters: { groups: [{ properties: [], rollout_percentage: 100 }] },
+    })
+    const next = await site.openHead(head)
+    assert.equal(await ask(next, flagOf('first')), true)
+    site.assertQuiet(next)
+    await next.close()
+  })
+
+  it('opens no toolbar, and says nothing about it', async () => {
+    const params = { action: 'ph_authorize', token: testProjectKey, temporaryToken: 'x', projectId: 1 }
+    const hash = `#__posthog=${encodeURIComponent(JSON.stringify(params))}`
+    const head = snippet(currentScript(), testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`)
+    const visitor = await site.openHead(head, { hash })
+    await eventually(() => site.acceptance.proxy.exchanges.some(({ path }) => path.includes('/toolbar.js')), {
+      what: 'the toolbar to be asked for',
+    })
+    await site.storedWith(await ask<string>(visitor, 'posthog.get_distinct_id()'), '$pageview')
+    site.assertQuiet(visitor)
+    await visitor.close()
+  })
+
+  it('sends again what was answered 503, and it is stored once', async () => {
+    site.acceptance.proxy.take()
+    site.acceptance.proxy.answerNext('/e/', [
+      { status: 503, body: '{}', headers: { 'access-control-allow-origin': '*' } },
+    ])
+    const visitor = await visit(site.browser)
+    await visitor.page.goto(
+      site.shop.page(snippet(currentScript(), testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`)),
+    )
+    const id = await eventually(() => ask<string>(visitor, 'window.posthog?.get_distinct_id?.()'))
+    only(await site.storedWith(id, '$pageview'), '$pageview')
+    assert.ok(
+      site.acceptance.proxy.exchanges.some(({ path, status }) => path.includes('retry_count=1') && status === 200),
+    )
+    await visitor.close()
+  })
+})

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
+
+// Published versions of posthog-python, unmodified, in virtual environments of their own. Source: docs/wire/clients.md
+// 3.2, 13 rows 22–27.
+
+const sdks = [
+  {
+    version: '3.5.2',
+    flagsPath: '/decide/?v=3',
+    definitionsPath: '/api/feature_flag/local_evaluation/',
+    revalidates: false,
+    identifies: '$identify',
+  },
+  {
+    version: '7.91.1',
+    flagsPath: '/flags/?v=2',
+    definitionsPath: '/flags/definitions',
+    revalidates: true,
+    identifies: '$set',
+  },
+]
+
+// biome-ignore lint/suspicious/noExplicitAny: what the script saw
+type Seen = any
+
+let acceptance: Acceptance
+
+before(async () => {
+  acceptance = await startAcceptance()
+})
+after(() => acceptance.close())
+
+for (const sdk of sdks) {
+  describe(`posthog-python ${sdk.version}`, () => {
+    const prefix = `python-${sdk.version}-`
+    let seen: Seen
+
+    before(async () => {
+      const { proxy } = acceptance
+      proxy.take()
+      const script = join(import.meta.dirname, 'posthog_python_scenario.py')
+      const args = [script, proxy.url, testProjectKey, testPersonalKey, prefix]
+      const { stdout } = await promisify(execFile)(pythonWith(sdk.version), args, { timeout: 60_000 })
+      seen = JSON.parse(stdout)
+    })
+
+    it('reads flags and payloads, by properties and groups of the call too', () => {
+      assert.deepEqual(seen.flags, {
+        ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', plain: true },
+        ...{ 'group-flag': false, 'local-prop': false },
+      })
+      const payloads = Object.entries(seen.payloads).filter(([, payload]) => payload !== null)
+      assert.deepEqual(Object.fromEntries(payloads), { 'bool-on': '{"a":1}', multi: '"hello"' })
+      assert.equal(seen.multi, 'variant-a')
+      assert.equal(seen.bool_on, true)
+      const payload = typeof seen.payload === 'string' ? JSON.parse(seen.payload) : seen.payload
+      assert.deepEqual(payload, { a: 1 })
+      assert.equal(seen.with_property, true)
+      assert.equal(seen.with_group, true)
+    })
+
+    it('evaluates by itself, and asks again with the entity tag when it has one', () => {
+      assert.deepEqual(seen.local, {
+        ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', 'local-prop': true, 'group-flag': true },
+      })
+      const polls = acceptance.proxy.exchanges.filter(({ path }) => path.startsWith(sdk.definitionsPath))
+      assert.ok(polls.length > 0, JSON.stringify(acceptance.proxy.exchanges.map(({ path }) => path)))
+      assert.equal(
+        polls.some(({ status }) => status === 304),
+        sdk.revalidates,
+      )
+    })
+
+    it('has its events, persons and groups stored as they were sent', async () => {
+      const { pennon } = acceptance
+      const [id, alias, company] = [`${prefix}sender`, `${prefix}alias`, `${prefix}acme`]
+      const stored = await storedEvents(pennon, id)
+      const bought = stored.find(({ event }) => event === 'bought')!
+      assert.ok(Math.abs(Date.parse(bought.timestamp) - Date.parse('2026-01-02T03:04:05.678Z')) < 1_000)
+      assert.equal(bought.properties.price, 9.5)
+      assert.equal(bought.properties.ok, true)
+      assert.equal(bought.properties['$feature/multi'], 'variant-a')
+      assert.equal(bought.properties.$lib, 'posthog-python')
+      const grouped = stored.find(({ event }) => event === 'grouped')!
+      assert.deepEqual(grouped.properties.$groups, { company })
+      assert.ok(
+        stored.some(({ event }) => event === sdk.identifies),
+        stored.map(({ event }) => event).join(),
+      )
+
+      const person = await storedPerson(pennon, alias)
+      assert.deepEqual(person?.distinct_ids.toSorted(), [alias, id].toSorted())
+      assert.equal(person.properties.email, 'a@example.org')
+      const group = await pennon.api<{ group_properties: object }>(
+        'GET',
+        `/api/projects/@current/groups/find/?group_type_index=0&group_key=${company}`,
+      )
+      assert.deepEqual(group.group_properties, { tier: 'gold' })
+      const called = await storedEvents(pennon, `${prefix}reader`)
+      const calls = called.filter(({ event }) => event === '$feature_flag_called')
+      assert.ok(calls.some(({ properties }) => properties.$feature_flag_response === 'variant-a'))
+    })
+
+    it('has a thousand gzipped events stored once each by the time it has shut down', async () => {
+      const ids = await distinctIdsOf(acceptance.pennon, `${prefix}thousand`)
+      assert.equal(ids.length, 1_000)
+      assert.equal(new Set(ids).size, 1_000)
+    })
+
+    it('has a historical migration stored as an import, and its other events not', async () => {
+      const [old] = await storedEvents(acceptance.pennon, `${prefix}imported`)
+      assert.equal(old?.historical_migration, true)
+      assert.equal(new Date(old.timestamp).toISOString(), '2021-05-06T07:08:09.123Z')
+      const live = await storedEvents(acceptance.pennon, `${prefix}sender`)
+      assert.ok(live.every(({ historical_migration }) => !historical_migration))
+    })
+
+    it('was answered 200 or 304 throughout and logged no warning', () => {
+      assert.deepEqual(seen.complaints, [])
+      const statuses = acceptance.proxy.exchanges.map(({ status }) => status)
+      assert.deepEqual([...new Set(statuses)].toSorted(), sdk.revalidates ? [200, 304, 401] : [200, 401])
+    })
+
+    it('is told that a key is wrong, and stores nothing of its events', async () => {
+      assert.equal(seen.stranger, null)
+      assert.ok(seen.refusals.length > 0)
+      assert.deepEqual(await storedEvents(acceptance.pennon, `${prefix}stranger`), [])
+    })
+  })
+}
+
+it('the README’s program for Python works as printed', async () => {
+  const { pennon } = acceptance
+  await pennon.api('POST', '/api/projects/@current/feature_flags/', {
+    key: 'new-checkout',
+    filters: { groups: [{ properties: [{ key: 'country', type: 'person', operator: 'exact', value: ['NO'] }] }] },
+  })
+  const printed = /```python\n(.*?)```/s.exec(readFileSync('README.md', 'utf8'))![1]!
+  const program = printed.replace('http://127.0.0.1:8000', pennon.url).replace('phc_…', testProjectKey)
+  const output = execFileSync(pythonWith(sdks.at(-1)!.version), ['-c', program], { encoding: 'utf8' })
+  assert.equal(output, 'new-checkout is True\n')
+  const [order] = (await storedEvents(pennon, 'ada')).filter(({ event }) => event === 'order placed')
+  assert.equal(order?.properties['$feature/new-checkout'], true)
+})
+
+/** The interpreter of a virtual environment with that version, made when it is not there yet. */
+function pythonWith(version: string): string {
+  const folder = join(homedir(), '.cache', 'pennon-test', `posthog-python-${version}`)
+  const python = join(folder, 'bin', 'python')
+  if (existsSync(python)) return python
+  mkdirSync(join(folder, '..'), { recursive: true })
+  try {
+    execFileSync('python3', ['-m', 'venv', folder], { stdio: 'pipe' })
+    execFileSync(python, ['-m', 'pip', 'install', '--quiet', `posthog==${version}`], {
+      stdio: 'pipe',
+      timeout: 120_000,
+    })
+  } catch (cause) {
+    rmSync(folder, { recursive: true, force: true }) // half of one would pass for a whole one
+    throw new Error(`no virtual environment with posthog ${version} (python3, its venv module and pip are needed)`, {
+      cause,
+    })
+  }
+  return python
+}

@@ -1,0 +1,129 @@
+// A long backlog, worked off by a real instance: what the worker and the engine hold must not grow with what is behind
+// them. The log is filled before the start, straight through its writer; memory is what the kernel says (Linux).
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import { cpuSeconds, residentMiB } from '../../bench/processes.ts'
+import { typicalEvents, typicalMix } from '../../bench/typical-events.ts'
+import { encodedEvents } from '../support/captured-events.ts'
+import { type Pennon, startPennon } from '../support/pennon.ts'
+
+export interface BacklogOptions {
+  readonly eventCount: number
+  readonly visitorCount: number
+  readonly seed: number
+  readonly log: (line: string) => void
+}
+
+interface Sample {
+  readonly atMs: number
+  readonly processedCount: number
+  /** Resident memory of each process, by name. */
+  readonly rssMiB: Readonly<Record<string, number>>
+  readonly cpuSeconds: Readonly<Record<string, number>>
+}
+
+const watched = ['work', 'events'] as const
+const sampleMs = 1_000
+/** The last quarter's median over the second's: the first is when caches and heaps find their size. */
+const growthMax = 1.2
+/** Nothing has moved for this long: it will not end by itself. */
+const stuckMs = 60_000
+/** The worker gives back what it took after a few. */
+const quietMs = 15_000
+
+/** @returns whether neither process grew. */
+export async function runBacklog(options: BacklogOptions): Promise<boolean> {
+  const { eventCount, log } = options
+  const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-backlog-'))
+  try {
+    await fill(join(dataFolder, 'log'), options)
+    log(`${eventCount} events of ${options.visitorCount} visitors are in the log`)
+    const pennon = await startPennon({ dataFolder, waitForProcessing: false })
+    try {
+      const isFlat = report(await samplesUntilDone(pennon, options), log)
+      await sleep(quietMs)
+      log(`after ${quietMs / 1_000} quiet seconds: ${JSON.stringify(rssOf(pennon))} MiB`)
+      return isFlat
+    } finally {
+      await pennon.stop()
+    }
+  } finally {
+    rmSync(dataFolder, { recursive: true, force: true })
+  }
+}
+
+const blockSize = 5_000
+
+async function fill(folder: string, { eventCount, visitorCount, seed }: BacklogOptions): Promise<void> {
+  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40 })
+  for (let first = 0; first < eventCount; first += blockSize) {
+    const count = Math.min(blockSize, eventCount - first)
+    const block = typicalEvents({ ...typicalMix, seed: seed + first, count, visitorCount, firstNumber: first })
+    await writer.append('main', encodedEvents(block))
+  }
+  await writer.close()
+}
+
+async function samplesUntilDone(pennon: Pennon, { eventCount, log }: BacklogOptions): Promise<Sample[]> {
+  const samples: Sample[] = []
+  let movedAtMs = performance.now()
+  for (;;) {
+    const { lanes } = await pennon.api<{ lanes: { main: { processed: number } } }>(
+      'GET',
+      '/api/projects/@current/ingestion_status/',
+    )
+    const processedCount = lanes.main.processed
+    const before = samples.at(-1)?.processedCount ?? 0
+    if (processedCount > before) movedAtMs = performance.now()
+    if (performance.now() - movedAtMs > stuckMs) throw new Error(`stuck at ${processedCount}: ${pennon.output()}`)
+    const pids = pennon.childPids()
+    const rssMiB = rssOf(pennon)
+    const cpu = Object.fromEntries(watched.map(name => [name, cpuSeconds(pids[name]!)]))
+    // What comes before the first chunk is the start.
+    if (processedCount > 0) samples.push({ atMs: performance.now(), processedCount, rssMiB, cpuSeconds: cpu })
+    if (samples.length % 15 === 0 && samples.length > 0)
+      log(`${processedCount} processed, ${JSON.stringify(rssMiB)} MiB`)
+    if (processedCount >= eventCount) return samples
+    await sleep(sampleMs)
+  }
+}
+
+function report(samples: readonly Sample[], log: (line: string) => void): boolean {
+  const first = samples[0]!
+  const last = samples.at(-1)!
+  const processedCount = last.processedCount - first.processedCount
+  const perSecond = (processedCount / (last.atMs - first.atMs)) * 1_000
+  log(`${Math.round(perSecond)} events/s over ${Math.round((last.atMs - first.atMs) / 1_000)} s`)
+  const quarters = [0, 1, 2, 3].map(quarter =>
+    samples.slice((samples.length * quarter) / 4, (samples.length * (quarter + 1)) / 4),
+  )
+  let isFlat = true
+  for (const name of watched) {
+    const sorted = quarters.map(quarter => quarter.map(sample => sample.rssMiB[name]!).sort((a, b) => a - b))
+    const cpuMicros = ((last.cpuSeconds[name]! - first.cpuSeconds[name]!) / processedCount) * 1e6
+    log(`${name}: ${cpuMicros.toFixed(1)} µs of CPU per event`)
+    log(`${name}: RSS min/median/max in MiB per quarter: ${sorted.map(describe).join(', ')}`)
+    if (median(sorted[3]!) > growthMax * median(sorted[1]!)) {
+      log(`${name} grew`)
+      isFlat = false
+    }
+  }
+  return isFlat
+}
+
+function describe(sorted: readonly number[]): string {
+  return [sorted[0]!, median(sorted), sorted.at(-1)!].join('/')
+}
+
+function median(sorted: readonly number[]): number {
+  return sorted[sorted.length >> 1]!
+}
+
+function rssOf(pennon: Pennon): Record<string, number> {
+  const pids = pennon.childPids()
+  return Object.fromEntries(watched.map(name => [name, Math.round(residentMiB(pids[name]!))]))
+}

@@ -1,0 +1,60 @@
+// A front as it is composed for people, with real stores and no worker or engine beside it.
+
+import assert from 'node:assert/strict'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { systemClock } from '../../src/adapters/system/clock.ts'
+import { composeFront, type Front } from '../../src/compose/front.ts'
+import { bootstrap, openManagement } from '../../src/compose/start.ts'
+import { readConfig } from '../../src/config.ts'
+import { testPersonalKey, testProjectKey } from './pennon.ts'
+import { tempDir } from './temp-dir.ts'
+
+export interface RunningFront extends Front {
+  readonly url: string
+  /** The private API with all scopes; throws for anything that is not 2xx. */
+  api<T>(method: string, path: string, body?: unknown): Promise<T>
+}
+
+export async function startFront(settings: Readonly<Record<string, string>> = {}): Promise<RunningFront> {
+  const cleanUps: (() => void)[] = []
+  const config = readConfig({
+    PORT: '0',
+    PENNON_DATA: tempDir({ after: cleanUp => void cleanUps.push(cleanUp as () => void) }),
+    PENNON_PROJECT_KEY: testProjectKey,
+    PENNON_PERSONAL_KEY: testPersonalKey,
+    ...settings,
+  })
+  assert.ok(config.ok)
+  const logger = silentLogger()
+  const management = await openManagement(config.value, logger)
+  await bootstrap(config.value, systemClock, management)
+  const front = await composeFront({
+    config: config.value,
+    clock: systemClock,
+    geoip: null,
+    logger,
+    metrics: createMetrics(),
+    host: { nudge: () => undefined, processingState: () => 'ok', otherMetrics: async () => [] },
+    management,
+  })
+  const { url } = await front.listen()
+  return {
+    ...front,
+    url,
+    api: async (method, path, body) => {
+      const response = await fetch(url + path, {
+        method,
+        headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      const text = await response.text()
+      assert.ok(response.ok, `${method} ${path} answered ${response.status} ${text}`)
+      return text === '' ? null : JSON.parse(text)
+    },
+    close: async () => {
+      await front.close()
+      for (const cleanUp of cleanUps) cleanUp()
+    },
+  }
+}

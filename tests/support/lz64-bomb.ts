@@ -1,0 +1,22 @@
+// A little LZString base64 text that stands for a very long one, made without the long one.
+
+/** @returns what `LZString.compressToBase64` would make of at least so many `x`. */
+export function lz64Bomb(unitCount: number): string {
+  const bits: number[] = []
+  const push = (value: number, bitCount: number) => {
+    for (let bit = 0; bit < bitCount; bit++) bits.push((value >> bit) & 1)
+  }
+  push(0, 2)
+  push('x'.charCodeAt(0), 8)
+  // Each code names the entry that it completes, which is one unit longer than the one before.
+  let codeBits = 3
+  for (let written = 1, code = 4; written < unitCount; written += code - 2, code++) {
+    push(code, codeBits)
+    if (code === 2 ** codeBits - 1) codeBits++
+  }
+  push(2, codeBits)
+  while (bits.length % 24 !== 0) bits.push(0)
+  const bytes = Buffer.alloc(bits.length / 8)
+  for (const [at, bit] of bits.entries()) bytes[at >> 3]! |= bit << (7 - (at & 7))
+  return bytes.toString('base64')
+}

@@ -1,0 +1,206 @@
+// A real PostgreSQL for tests: one cluster per test file, from whatever binaries the machine has, in a folder of its own,
+// ended and removed afterwards. Each test takes a fresh database of it. `noPostgres()` says why there is none.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+
+export interface Databases {
+  /** `postgres://…` of a database that nobody else has; `template` is the URL of one to copy, which must have no sessions. */
+  createDatabase(options?: { template?: string }): Promise<string>
+  /** Ends its sessions too. */
+  dropDatabase(url: string): Promise<void>
+}
+
+export interface TestPostgres extends Databases {
+  readonly port: number
+  /** Of the database that is always there, as the owner of everything. */
+  readonly url: string
+  /** Of the server as it runs now. */
+  readonly pid: number
+  /** Runs statements in a database (of a URL, or the one that is always there) on a connection of their own. */
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[], url?: string): Promise<Row[]>
+  /** kill -9 of the server, sessions and all; `restart` brings it back with what was committed. */
+  kill(): Promise<void>
+  restart(): Promise<void>
+  /** Ends it and removes its folder. */
+  stop(): Promise<void>
+}
+
+/** A role that needs the password `right`; `pennon`, the owner of everything, needs none. */
+export const guardedRole = 'guarded'
+
+const startMsMax = 30_000
+
+/**
+ * For the `skip` of a test: false when there are PostgreSQL binaries here, else why nothing runs.
+ * @throws under CI, where a skip is a failure.
+ */
+export function noPostgres(): string | false {
+  if (binariesFolder() !== null) return false
+  const why = 'no PostgreSQL binaries in /usr/lib/postgresql/*/bin or PATH'
+  if (process.env.CI) throw new Error(why)
+  return why
+}
+
+/** Resolves when it takes connections; `stop` it in an `after` hook. @throws when there are no binaries. */
+export async function startPostgres(): Promise<TestPostgres> {
+  const binaries = binariesFolder()
+  if (binaries === null) throw new Error('there are no PostgreSQL binaries')
+  const folder = mkdtempSync(join(tmpdir(), 'pennon-postgres-'))
+  const isRoot = process.getuid?.() === 0
+  // PostgreSQL refuses to run as root.
+  if (isRoot) chownSync(folder, idOf('-u'), idOf('-g'))
+  const dataFolder = join(folder, 'data')
+  const asServer = (program: string, args: readonly string[]) => launch(join(binaries, program), args, isRoot)
+  const initdb = asServer('initdb', [
+    ...['-D', dataFolder, '-U', 'pennon', '--auth=trust', '--no-sync', '-E', 'UTF8', '--locale=C'],
+  ])
+  execFileSync(initdb.command, initdb.args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: tmpdir() })
+  const trust = 'host all all 127.0.0.1/32 trust\n'
+  writeFileSync(join(dataFolder, 'pg_hba.conf'), `host all ${guardedRole} 127.0.0.1/32 scram-sha-256\n${trust}`)
+  const port = await freePort()
+  const logFile = join(folder, 'log')
+  const server = asServer('postgres', [
+    ...['-D', dataFolder, '-p', String(port)],
+    // What a test does not need: durability against a power cut, and sockets in shared folders. A commit does have to
+    // survive a kill, so `synchronous_commit` stays on.
+    ...settings('listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'),
+    ...settings('full_page_writes=off', 'shared_buffers=32MB', 'max_connections=300'),
+  ])
+  const start = async () => {
+    const log = openSync(logFile, 'a')
+    const child = spawn(server.command, server.args, { stdio: ['ignore', log, log], cwd: tmpdir() })
+    await untilReady(child, port, logFile)
+    return child
+  }
+  let child = await start()
+  const adminUrl = `postgres://pennon@127.0.0.1:${port}/postgres`
+  await queryOnce(adminUrl, `CREATE ROLE ${guardedRole} LOGIN SUPERUSER PASSWORD 'right'`)
+  const databases = databasesAt(adminUrl)
+  const kill = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill(signal)
+    await once(child, 'exit')
+  }
+
+  return {
+    port,
+    url: adminUrl,
+    get pid() {
+      return child.pid!
+    },
+    ...databases,
+    query: (text, values, url = adminUrl) => queryOnce(url, text, values),
+    kill: () => kill('SIGKILL'),
+    restart: async () => {
+      await kill('SIGKILL')
+      child = await start()
+    },
+    stop: async () => {
+      await kill('SIGQUIT')
+      rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+/** Fresh databases on any server, by way of one of its databases that has the right to make others. */
+export function databasesAt(adminUrl: string): Databases {
+  const run = randomBytes(4).toString('hex')
+  let count = 0
+  return {
+    createDatabase: async ({ template } = {}) => {
+      const url = new URL(adminUrl)
+      url.pathname = `/test_${run}_${++count}`
+      const copied = template === undefined ? '' : ` TEMPLATE ${databaseOf(template)}`
+      await queryOnce(adminUrl, `CREATE DATABASE ${databaseOf(url.href)}${copied}`)
+      return url.href
+    },
+    dropDatabase: async url => {
+      await queryOnce(adminUrl, `DROP DATABASE IF EXISTS ${databaseOf(url)} WITH (FORCE)`)
+    },
+  }
+}
+
+/** One server for a whole test file or test, ended after it. */
+export async function startPostgresForTests(t: { after: (done: () => Promise<void>) => void }): Promise<TestPostgres> {
+  const postgres = await startPostgres()
+  t.after(() => postgres.stop())
+  return postgres
+}
+
+/** The newest installation of Debian's, or the one in PATH. */
+function binariesFolder(): string | null {
+  const debian = '/usr/lib/postgresql'
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
+  const folders = [
+    ...versions.map(version => join(debian, version, 'bin')),
+    ...(process.env.PATH ?? '').split(delimiter).filter(folder => folder !== ''),
+  ]
+  return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres'))) ?? null
+}
+
+/** As somebody who is not root, and gone when this process is gone, where the system can do that. */
+function launch(program: string, args: readonly string[], isRoot: boolean): { command: string; args: string[] } {
+  const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find(existsSync)
+  if (setpriv === undefined) {
+    if (isRoot) throw new Error('PostgreSQL does not run as root, and there is no setpriv to leave it')
+    return { command: program, args: [...args] }
+  }
+  const user = isRoot ? ['--reuid=nobody', `--regid=${idOf('-g')}`, '--clear-groups'] : []
+  return { command: setpriv, args: [...user, '--pdeathsig=KILL', program, ...args] }
+}
+
+function idOf(option: '-u' | '-g'): number {
+  return Number(execFileSync('id', [option, 'nobody'], { encoding: 'utf8' }))
+}
+
+function settings(...pairs: readonly string[]): string[] {
+  return pairs.flatMap(pair => ['-c', pair])
+}
+
+function databaseOf(url: string): string {
+  return new URL(url).pathname.slice(1)
+}
+
+async function untilReady(child: ChildProcess, port: number, logFile: string): Promise<void> {
+  const deadlineMs = performance.now() + startMsMax
+  while (performance.now() < deadlineMs) {
+    if (child.exitCode !== null || child.signalCode !== null) break
+    try {
+      await queryOnce(`postgres://pennon@127.0.0.1:${port}/postgres`, 'SELECT 1')
+      return
+    } catch {
+      await sleep(20) // not yet
+    }
+  }
+  child.kill('SIGKILL')
+  throw new Error(`PostgreSQL in ${dirname(logFile)} does not start: ${readFileSync(logFile, 'utf8').slice(-2_000)}`)
+}
+
+async function queryOnce<Row extends pg.QueryResultRow>(url: string, text: string, values?: unknown[]): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {}) // a server that is killed under it; the query's own failure tells
+  await client.connect()
+  try {
+    return (await client.query<Row>(text, values)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
