@@ -31,7 +31,7 @@ export function residentMiB(pid: number): number {
 }
 
 export async function load(options: LoadOptions): Promise<LoadResult> {
-  const child = spawnPinned('load', ['bench/load-process.ts'])
+  const child = spawnPinned('load', ['--single-threaded', 'bench/load-process.ts'])
   child.send({ ...options, requests: options.requests.map(request => request.toString('base64')) })
   const [result] = (await once(child, 'message')) as [LoadResult]
   return result

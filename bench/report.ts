@@ -9,7 +9,7 @@ export interface Figure {
 }
 
 export function print({ name, value, floor, ratio, aim }: Figure): void {
-  const parts = [name.padEnd(44), value.padEnd(60)]
+  const parts = [name.padEnd(44), value.padEnd(78)]
   if (floor !== undefined) parts.push(`floor ${floor}`.padEnd(20))
   if (ratio !== undefined) parts.push(`${ratio.toFixed(2)} × floor`.padEnd(14))
   if (aim !== undefined) parts.push(`aim ${aim}`)

@@ -24,10 +24,11 @@ export async function capture(): Promise<void> {
       const bare = await measured(floor.pid, { ...options, port: floor.port })
       const ours = await measured(server.pid, { ...options, port: server.port })
       const rate = (ours.answerCount / ours.seconds) * 0.7
+      const calmFloor = await load({ ...options, port: floor.port, rate })
       const { result: calm, heldMs } = await loopHeldMs(server, () => load({ ...options, port: server.port, rate }))
       print({
         name,
-        value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p50 ${calm.p50.toFixed(1)} p99 ${calm.p99.toFixed(1)} ms, loop held ≤ ${heldMs.toFixed(0)} ms`,
+        value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p50 ${calm.p50.toFixed(1)} p99 ${calm.p99.toFixed(1)} ms (floor ${calmFloor.p99.toFixed(1)}), loop held ≤ ${heldMs.toFixed(0)} ms`,
         floor: micros(bare.cpuMicros),
         ratio: bare.cpuMicros / ours.cpuMicros,
         aim,

@@ -41,12 +41,13 @@ export async function decide(): Promise<void> {
         const bare = await measured(floor.pid, { ...steady, port: floor.port, requests: [request] })
         const ours = await measured(server.pid, { ...steady, port: server.port, requests: [request] })
         const rate = (ours.answerCount / ours.seconds) * 0.7
+        const calmFloor = await load({ ...steady, port: floor.port, requests: [request], rate })
         const { result: calm, heldMs } = await loopHeldMs(server, () =>
           load({ ...steady, port: server.port, requests: [request], rate }),
         )
         print({
           name: `${flagCount} flags, ${shape}, stored person`,
-          value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p99 ${calm.p99.toFixed(1)} ms, loop held ≤ ${heldMs.toFixed(0)} ms`,
+          value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p99 ${calm.p99.toFixed(1)} ms (floor ${calmFloor.p99.toFixed(1)}), loop held ≤ ${heldMs.toFixed(0)} ms`,
           floor: micros(bare.cpuMicros),
           ratio: bare.cpuMicros / ours.cpuMicros,
           aim: `${aim}${shape === 'v=3' && flagCount === 20 ? ', p99 ≤ 5 ms at 70 %' : ''}`,

@@ -20,7 +20,7 @@ export async function front(): Promise<void> {
   if (!read.ok) refuse(read.error)
   const config = read.value
   const logger = createLogger({ level: config.logLevel, process: 'front' })
-  const metrics = createMetrics({ defaultMetrics: true })
+  const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
   const host = parentHost()

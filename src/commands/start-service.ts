@@ -72,7 +72,7 @@ class StartRefused extends Error {}
 export async function startService(options: ServiceOptions): Promise<Result<Service, string>> {
   const { config, logger, environment } = options
   const clock = options.clock ?? systemClock
-  const metrics = createMetrics({ defaultMetrics: true })
+  const metrics = createMetrics({ process: 'serve' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) return geoip
   logGeoip(geoip.value, logger)

@@ -31,7 +31,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
   const logger = createLogger({ level: config.logLevel, process: 'work' })
-  const metrics = createMetrics({ defaultMetrics: true })
+  const metrics = createMetrics({ process: 'work' })
   const database = openGeoip(config, logger)
   if (!database.ok) refuse(database.error)
   const geoip =

@@ -1,5 +1,7 @@
 // A project: the tenant that a project API key names.
 
+import type { JsonObject } from './json.ts'
+
 /** Per UTC month; null = unlimited, 0 = always over. */
 export interface Quotas {
   readonly events: number | null
@@ -24,6 +26,8 @@ export interface Project {
   /** 1 or 2: whether `exact` knows boolean-like values. Source: docs/wire/evaluation.md 5.9. */
   readonly propertyMatchingVersion: 1 | 2
   readonly quotas: Quotas
+  /** What it tells its clients beside flags, as far as it was set; by the names of `docs/wire/evaluation.md` 2.5. */
+  readonly clientSettings: JsonObject
   readonly createdAtMs: number
 }
 

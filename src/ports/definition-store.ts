@@ -1,8 +1,6 @@
 // Everything an evaluation needs that changes rarely: kept in memory by each front, one compiled set per project.
 
-import type { Flag } from '#core/flags/flag.ts'
-import type { GroupType } from '#core/groups/group.ts'
-import type { Project } from '#core/project.ts'
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 
 export interface DefinitionStore {
   /** The instance's revision: +1 with every write that concerns evaluation. Cheap enough to ask five times a second. */
@@ -21,12 +19,4 @@ export interface DefinitionChanges {
   readonly revision: number
   readonly projects: readonly ProjectDefinitions[]
   readonly deletedProjectIds: readonly number[]
-}
-
-export interface ProjectDefinitions {
-  readonly project: Project
-  readonly revision: number
-  /** Not deleted; active or not; by ascending id. */
-  readonly flags: readonly Flag[]
-  readonly groupTypes: readonly GroupType[]
 }

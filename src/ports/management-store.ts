@@ -40,6 +40,7 @@ export interface NewProject {
   readonly geoipEnabled: boolean
   readonly propertyMatchingVersion: 1 | 2
   readonly quotas: Quotas
+  readonly clientSettings: JsonObject
   readonly createdAtMs: number
 }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { emptyDefinitions, type ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import { noQuotas } from '#core/project.ts'
-import type { DefinitionChanges, DefinitionStore, ProjectDefinitions } from '#ports/definition-store.ts'
+import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../tests/support/eventually.ts'
 import { startDefinitionCache } from './definition-cache.ts'
@@ -17,9 +18,10 @@ function definitionsOf(id: number, apiToken: string, revision: number): ProjectD
     geoipEnabled: true,
     propertyMatchingVersion: 1,
     quotas: noQuotas,
+    clientSettings: {},
     createdAtMs: 0,
   } as const
-  return { project, revision, flags: [], groupTypes: [] }
+  return emptyDefinitions(project, revision)
 }
 
 function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(changes: DefinitionChanges): void } {

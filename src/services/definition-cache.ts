@@ -2,7 +2,8 @@
 // Follows the instance's revision; a write by this process is served before it is answered (`catchUp`), writes of other
 // processes as soon as the store tells of them, within the polling interval at the latest. Knows nothing of how a project is compiled.
 
-import type { DefinitionStore, ProjectDefinitions } from '#ports/definition-store.ts'
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { DefinitionStore } from '#ports/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface DefinitionCache<T> {

@@ -48,6 +48,7 @@ export async function createProject(
     uuid: deps.newUuid(),
     apiToken,
     quotas: { ...noQuotas, ...quotas },
+    clientSettings: {},
     createdAtMs: deps.clock.nowMs(),
   })
   if (!written.ok) return written

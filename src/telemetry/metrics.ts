@@ -15,12 +15,17 @@ export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Pro
  */
 export const loopPrecisionMs = 50
 
-export function createMetrics(options: { defaultMetrics: boolean } = { defaultMetrics: false }) {
+/** @param options `process`: also Node's own figures, under this name: those of a worker and of a front are never one number. */
+export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } = {}) {
   const registry = new Registry()
   const registers = [registry]
   const collectors: (() => void)[] = []
-  if (options.defaultMetrics)
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: loopPrecisionMs })
+  if (options.process !== undefined)
+    collectDefaultMetrics({
+      register: registry,
+      eventLoopMonitoringPrecision: loopPrecisionMs,
+      labels: { process: options.process },
+    })
   return {
     registry,
     /** Runs before the numbers are read: for gauges that are looked up, not counted. */

@@ -3,10 +3,10 @@
 // out, so that a client asks the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
 import { payloadText } from '#core/flags/compile-flag.ts'
-import type { ProjectDefinitions } from '#core/flags/compile-project.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import { dependencyChain, dependencyId } from '#core/flags/flag-dependencies.ts'
 import { readFilters } from '#core/flags/flag-filters.ts'
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 
 export interface DefinitionsEncoder {

@@ -34,6 +34,7 @@ export const testProject: Project = {
   geoipEnabled: true,
   propertyMatchingVersion: 2,
   quotas: noQuotas,
+  clientSettings: {},
   createdAtMs: 0,
 }
 

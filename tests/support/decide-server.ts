@@ -8,6 +8,7 @@ import { type CompiledProject, compileProject } from '#core/flags/compile-projec
 import type { CompiledCohorts } from '#core/flags/compiled-cohort.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import { normalizeFilters } from '#core/flags/normalize-filters.ts'
+import { emptyDefinitions } from '#core/flags/project-definitions.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
@@ -64,8 +65,7 @@ export function compileTestProject({
     return { projectId: 1, index: Number(index), name }
   })
   const definitions = {
-    project: aProject({ apiToken: 'phc_test', propertyMatchingVersion: 1, ...project }),
-    revision: 1,
+    ...emptyDefinitions(aProject({ apiToken: 'phc_test', propertyMatchingVersion: 1, ...project }), 1),
     flags: flags.map(flagFromJson).filter(flag => !flag.deleted),
     groupTypes: types,
   }

@@ -19,6 +19,7 @@ export function aNewProject(over: Partial<NewProject> = {}): NewProject {
     geoipEnabled: true,
     propertyMatchingVersion: 2,
     quotas: noQuotas,
+    clientSettings: {},
     createdAtMs: 1_700_000_000_000,
     ...over,
   }

@@ -86,6 +86,7 @@ function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | '
     geoip_enabled: flagBit(project.geoipEnabled),
     property_matching_version: project.propertyMatchingVersion,
     quotas: jsonText(project.quotas),
+    client_settings: jsonText(project.clientSettings),
     created_at: project.createdAtMs,
   }
 }

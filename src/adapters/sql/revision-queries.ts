@@ -29,7 +29,7 @@ export async function readRevision(db: Kysely<StateSchema>): Promise<number> {
 /** The next id of a kind; a rolled back transaction gives it back. */
 export async function nextId(
   trx: Kysely<StateSchema>,
-  name: 'project' | 'feature_flag' | 'import_job',
+  name: 'project' | 'feature_flag' | 'cohort' | 'experiment' | 'import_job',
 ): Promise<number> {
   const { last_id } = await trx
     .updateTable('id_sequence')

@@ -48,6 +48,7 @@ export function projectOf(row: Selectable<ProjectTable>): Project {
     propertyMatchingVersion: row.property_matching_version === 1 ? 1 : 2,
     // A quota that a later version added is missing from older rows: unlimited.
     quotas: { ...noQuotas, ...(jsonObjectOf(row.quotas) as unknown as Partial<Quotas>) },
+    clientSettings: jsonObjectOf(row.client_settings),
     createdAtMs: Number(row.created_at),
   }
 }

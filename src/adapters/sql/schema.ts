@@ -23,6 +23,13 @@ export interface StateSchema {
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
   usage_daily: UsageTable
+  cohort: CohortTable
+  cohort_person: { person_id: number; cohort_id: number }
+  secret_api_key: SecretKeyTable
+  early_access_feature: EarlyAccessFeatureTable
+  survey: SurveyTable
+  experiment: ExperimentTable
+  activity_log: ActivityTable
 }
 
 export interface ProjectTable {
@@ -35,6 +42,8 @@ export interface ProjectTable {
   geoip_enabled: number
   property_matching_version: number
   quotas: string
+  /** JSON object: what the project tells its clients beside flags. */
+  client_settings: string
   created_at: number
   deleted: number
   /** The instance's revision at the last change of anything of this project that concerns evaluation. */
@@ -122,4 +131,85 @@ export interface UsageTable {
   flag_requests: number
   /** 1 once the event counts were set after the day was over for good: they stay. */
   events_frozen: number
+}
+
+export interface CohortTable {
+  id: number
+  project_id: number
+  name: string
+  description: string
+  is_static: number
+  filters: string
+  deleted: number
+  version: number
+  /** Null until it was counted; of `counted_at`. */
+  member_count: number | null
+  counted_at: number | null
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}
+
+export interface SecretKeyTable {
+  project_id: number
+  role: string
+  secret_hash: string
+  /** The first and last characters, for people. */
+  masked: string
+  created_at: number
+}
+
+export interface EarlyAccessFeatureTable {
+  id: string
+  project_id: number
+  feature_flag_id: number | null
+  name: string
+  description: string
+  stage: string
+  documentation_url: string
+  payload: string
+  created_at: number
+}
+
+export interface SurveyTable {
+  id: string
+  project_id: number
+  name: string
+  type: string
+  content: string
+  linked_flag_id: number | null
+  targeting_flag_id: number | null
+  internal_targeting_flag_id: number | null
+  start_date: number | null
+  end_date: number | null
+  archived: number
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}
+
+export interface ExperimentTable {
+  id: number
+  project_id: number
+  name: string
+  feature_flag_id: number
+  content: string
+  start_date: number | null
+  end_date: number | null
+  archived: number
+  deleted: number
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}
+
+export interface ActivityTable {
+  id: Generated<number>
+  project_id: number
+  scope: string
+  item_id: string
+  activity: string
+  detail: string
+  actor: string | null
+  created_at: number
 }

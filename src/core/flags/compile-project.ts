@@ -1,24 +1,15 @@
 // A project's definitions compiled for evaluation, once per revision. One unreadable definition drops that flag alone and
 // is named among the problems, for whoever holds the project to log once.
 
-import type { GroupType } from '../groups/group.ts'
 import type { Project } from '../project.ts'
 import { type CompiledFlag, compileFlag } from './compile-flag.ts'
 import { type CompiledCohorts, noCohorts } from './compiled-cohort.ts'
-import type { Flag } from './flag.ts'
 import { orderDependencies } from './flag-dependencies.ts'
 import { UnreadableFilters } from './flag-filters.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
 import { PersonKeys } from './person-properties.ts'
+import type { ProjectDefinitions } from './project-definitions.ts'
 import { SharedTests } from './shared-tests.ts'
-
-export interface ProjectDefinitions {
-  readonly project: Project
-  readonly revision: number
-  /** Not deleted; active or not; by ascending id. */
-  readonly flags: readonly Flag[]
-  readonly groupTypes: readonly GroupType[]
-}
 
 export interface CompiledProject {
   readonly project: Project

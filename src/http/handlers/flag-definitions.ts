@@ -3,7 +3,8 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject, ProjectDefinitions } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import { definitionsEncoder } from '#wire/flag-definitions.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { contentHash, matchesEtag } from '../etag.ts'

@@ -1,0 +1,24 @@
+// A survey: questions that a browser shows, and whom it shows them to. The server keeps it and hands it out; the decision
+// to show one is the SDK's, with the flags named here. Source: docs/wire/evaluation.md 7.5.
+
+import type { JsonObject } from '../json.ts'
+
+export interface Survey {
+  /** UUID. */
+  readonly id: string
+  readonly projectId: number
+  readonly name: string
+  readonly type: string
+  /** `description`, `questions`, `conditions`, `appearance`, `schedule` and the like, handed to clients as they are. */
+  readonly content: JsonObject
+  readonly linkedFlagId: number | null
+  /** Made for the survey from its own filters; deleted with it. */
+  readonly targetingFlagId: number | null
+  readonly internalTargetingFlagId: number | null
+  readonly startDateMs: number | null
+  readonly endDateMs: number | null
+  readonly archived: boolean
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+  readonly createdBy: string | null
+}
