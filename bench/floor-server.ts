@@ -1,12 +1,15 @@
 // The floor: Fastify that parses the body and serialises an answer, and does nothing else.
-// `node bench/floor-server.ts`: prints its port. Answers are set by IPC: {answers: {path: json value}}.
+// `node bench/floor-server.ts`: prints its port. Answers are set by IPC: {answers: {path: json value}}, or
+// {etag}: a GET that sends it back is answered with 304.
 
 import { gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'
 
 let answers: Record<string, unknown> = {}
-process.on('message', (message: { answers: Record<string, unknown> }) => {
-  answers = message.answers
+let etag = ''
+process.on('message', (message: { answers: Record<string, unknown> } | { etag: string }) => {
+  if ('etag' in message) etag = message.etag
+  else answers = message.answers
   process.send!({ type: 'set' })
 })
 const server = Fastify({ logger: false, bodyLimit: 64 * 2 ** 20 })
@@ -18,6 +21,10 @@ server.post('/*', (request, reply) => {
   JSON.parse(text)
   const path = request.url.split('?')[0]!
   reply.header('content-type', 'application/json').send(JSON.stringify(answers[path] ?? { status: 'Ok' }))
+})
+server.get('/*', (request, reply) => {
+  if (request.headers['if-none-match'] === etag) reply.code(304).header('etag', etag).send()
+  else reply.code(404).send()
 })
 await server.listen({ port: 0, host: '127.0.0.1' })
 const address = server.server.address() as { port: number }

@@ -8,19 +8,23 @@ export interface Floor {
   readonly pid: number
   /** The JSON value that a path answers with. */
   setAnswers(answers: Record<string, unknown>): Promise<void>
+  /** A GET with this tag is answered with 304. */
+  setEtag(etag: string): Promise<void>
   stop(): void
 }
 
 export async function startFloor(): Promise<Floor> {
   const child = spawnPinned('server', ['bench/floor-server.ts'])
   const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const tell = async (message: object) => {
+    child.send(message)
+    await once(child, 'message')
+  }
   return {
     port,
     pid: child.pid!,
-    setAnswers: async answers => {
-      child.send({ answers })
-      await once(child, 'message')
-    },
+    setAnswers: answers => tell({ answers }),
+    setEtag: etag => tell({ etag }),
     stop: () => void child.kill('SIGKILL'),
   }
 }

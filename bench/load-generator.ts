@@ -16,11 +16,13 @@ export interface LoadOptions {
    * for each answer; a fast server, whose peer never gets to sleep, would not pay them, and a comparison would be unfair.
    */
   readonly staysAwake?: boolean
+  /** 200 unless it says otherwise. */
+  readonly expectedStatus?: number
 }
 
 export interface LoadResult {
   readonly answerCount: number
-  /** Answers that were not 200. */
+  /** Answers of another status than the expected one. */
   readonly failureCount: number
   readonly seconds: number
   /** Milliseconds from the moment a request was due. */
@@ -47,11 +49,17 @@ export function httpRequest(path: string, body: Buffer, headers: Record<string, 
   ])
 }
 
+export function httpGet(path: string, headers: Record<string, string>): Buffer {
+  const lines = Object.entries({ host: '127.0.0.1', ...headers }).map(([name, value]) => `${name}: ${value}`)
+  return Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`)
+}
+
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const latencies: number[] = []
   let answerCount = 0
   let failureCount = 0
   let next = 0
+  const expectedStatus = String(options.expectedStatus ?? 200)
   const startedAt = performance.now()
   const endsAt = startedAt + options.durationMs
   const gapMs = options.rate === undefined ? 0 : 1000 / options.rate
@@ -116,7 +124,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
         }
         if (received.length < expected) return
         answerCount++
-        if (received.toString('latin1', 9, 12) !== '200') failureCount++
+        if (received.toString('latin1', 9, 12) !== expectedStatus) failureCount++
         if (sentAt > startedAt + settlingMs) latencies.push(performance.now() - sentAt)
         received = Buffer.alloc(0)
         expected = -1
