@@ -5,24 +5,16 @@
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
-import {
-  type EvaluationSubject,
-  noGroupRows,
-  noHashKeyOverrides,
-  usableGroupKey,
-} from '#core/flags/evaluation-subject.ts'
-import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
-import { evaluationProperties } from '#core/geoip.ts'
-import { ownValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
-import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import type { SubjectPerson, SubjectStore } from '#ports/subject-store.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { type GuardOptions, guardSubjects, type Loaded } from './guarded-subjects.ts'
+import { type GuardOptions, guardSubjects } from './guarded-subjects.ts'
+import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of a project API key; null: no such project. */
@@ -68,6 +60,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     ...options.guard,
     monotonicNowMs,
   })
+  const loadSubject = createSubjectLoader({ subjects, geoip: options.geoip })
   const evaluated = metrics.flagEvaluations.labels('evaluated')
   const withErrors = metrics.flagEvaluations.labels('evaluated_with_errors')
   const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)
@@ -88,72 +81,15 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   ): MaybePromise<DecideResult> {
     if (project === null) return refused({ kind: 'unknown_key' })
     if (request.disableFlags) return refused({ kind: 'disabled', project })
-    if (request.distinctId === null) return refused({ kind: 'missing_distinct_id' })
+    if (!hasDistinctId(request)) return refused({ kind: 'missing_distinct_id' })
     if (isOverFlagQuota(project.project)) return refused({ kind: 'quota_limited', project })
     options.countFlagRequest(project.project.id)
 
     const selected = selectFlags(project, request.selection)
+    const evaluate = (subject: EvaluationSubject) => runInSlices(new FlagEvaluation(project, selected, subject))
     const needs = needsOfSelected(project, selected)
-    const asked = { ...requestPart(project, request), distinctId: request.distinctId }
-    const person = loadPerson(project, needs, request, asked)
-    const groupRows = loadGroupRows(project, needs, asked)
-    const evaluate = (
-      loadedPerson: EvaluationSubject['person'],
-      loadedRows: EvaluationSubject['groupRows'],
-    ): MaybePromise<DecideResult> => {
-      const subject: EvaluationSubject = {
-        ...asked,
-        anonDistinctId: request.anonDistinctId,
-        deviceId: request.deviceId,
-        person: loadedPerson,
-        groupRows: loadedRows,
-        hashKeyOverrides: noHashKeyOverrides,
-        nowMs,
-      }
-      return runInSlices(new FlagEvaluation(project, selected, subject))
-    }
-    return person instanceof Promise || groupRows instanceof Promise
-      ? Promise.all([person, groupRows]).then(([loaded, rows]) => evaluate(loaded, rows))
-      : evaluate(person, groupRows)
-  }
-
-  /** What the request itself says of the subject. */
-  function requestPart(project: CompiledProject, request: EvaluationRequest) {
-    const { groups, personProperties, groupProperties, geoipAddress } = request
-    const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
-    return { groups, personProperties, groupProperties, geoip: location ? evaluationProperties(location) : null }
-  }
-
-  function loadPerson(
-    project: CompiledProject,
-    needs: FlagNeeds,
-    request: EvaluationRequest,
-    asked: Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 'geoip' | 'distinctId'>,
-  ): MaybePromise<Loaded<SubjectPerson | null>> {
-    if (request.onlyUseOverridePersonProperties || !needsStoredPerson(needs, asked)) return nobody
-    return subjects.findPerson(project.project.id, asked.distinctId)
-  }
-
-  function loadGroupRows(
-    project: CompiledProject,
-    needs: FlagNeeds,
-    asked: Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 'geoip' | 'distinctId' | 'groups'>,
-  ): MaybePromise<EvaluationSubject['groupRows']> {
-    if (needs.groupKeys.size === 0) return noGroupRows
-    const rows = new Map<number, Loaded<PropertyBag | null>>()
-    const waits: Promise<void>[] = []
-    for (const typeIndex of needs.groupKeys.keys()) {
-      const typeName = project.groupTypeNames[typeIndex]
-      const key = typeName === undefined ? '' : usableGroupKey(ownValue(asked.groups, typeName))
-      if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
-      const found = subjects.findGroup(project.project.id, typeIndex, key)
-      const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
-        rows.set(typeIndex, loaded.ok ? ok(loaded.value?.properties ?? null) : loaded)
-      }
-      if (found instanceof Promise) waits.push(found.then(keep))
-      else keep(found)
-    }
-    return waits.length === 0 ? rows : Promise.all(waits).then(() => rows)
+    const subject = loadSubject(project, needs, request, nowMs)
+    return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
   }
 
   function runInSlices(evaluation: FlagEvaluation): MaybePromise<DecideResult> {
@@ -195,9 +131,11 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   }
 }
 
-const nobody: Loaded<null> = ok(null)
-
 function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
   const timer = setTimeout(callback, delayMs)
   return { cancel: () => clearTimeout(timer) }
+}
+
+function hasDistinctId(request: EvaluationRequest): request is SubjectRequest {
+  return request.distinctId !== null
 }

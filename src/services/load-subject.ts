@@ -1,0 +1,110 @@
+// What the flags of one request may read of the subject, loaded before any of them is evaluated: at once when the stores
+// answer at once, and never for longer than a bound. What could not be loaded is an error value in its place.
+
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import {
+  type EvaluationSubject,
+  noGroupRows,
+  noHashKeyOverrides,
+  usableGroupKey,
+} from '#core/flags/evaluation-subject.ts'
+import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
+import { evaluationProperties } from '#core/geoip.ts'
+import { ownValue, type PropertyBag } from '#core/json.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import { ok } from '#core/result.ts'
+import type { Geoip } from '#ports/geoip.ts'
+import type { SubjectPerson } from '#ports/subject-store.ts'
+import type { GuardedSubjects, Loaded } from './guarded-subjects.ts'
+
+export interface LoadSubjectOptions {
+  readonly subjects: GuardedSubjects
+  /** Null: there is no database of locations. */
+  readonly geoip: Geoip | null
+}
+
+/** A request whose subject is known to have an id. */
+export type SubjectRequest = EvaluationRequest & { readonly distinctId: string }
+
+type Asked = Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 'geoip' | 'distinctId' | 'groups'>
+
+/**
+ * @param needs of the flags that will be evaluated; nothing else is loaded.
+ * @returns a function that never rejects for a store that is down.
+ */
+export function createSubjectLoader(
+  options: LoadSubjectOptions,
+): (
+  project: CompiledProject,
+  needs: FlagNeeds,
+  request: SubjectRequest,
+  nowMs: number,
+) => MaybePromise<EvaluationSubject> {
+  const { subjects } = options
+
+  return (project, needs, request, nowMs) => {
+    const asked = askedOf(project, request)
+    const person = loadPerson(project, needs, request, asked)
+    const groupRows = loadGroupRows(project, needs, asked)
+    const subjectOf = (
+      loadedPerson: EvaluationSubject['person'],
+      loadedRows: EvaluationSubject['groupRows'],
+    ): EvaluationSubject => {
+      return {
+        ...asked,
+        anonDistinctId: request.anonDistinctId,
+        deviceId: request.deviceId,
+        person: loadedPerson,
+        groupRows: loadedRows,
+        hashKeyOverrides: noHashKeyOverrides,
+        nowMs,
+      }
+    }
+    return person instanceof Promise || groupRows instanceof Promise
+      ? Promise.all([person, groupRows]).then(loaded => subjectOf(...loaded))
+      : subjectOf(person, groupRows)
+  }
+
+  /** What the request itself says of the subject. */
+  function askedOf(project: CompiledProject, request: SubjectRequest): Asked {
+    const { distinctId, groups, personProperties, groupProperties, geoipAddress } = request
+    const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
+    const geoip = location ? evaluationProperties(location) : null
+    return { groups, personProperties, groupProperties, geoip, distinctId }
+  }
+
+  function loadPerson(
+    project: CompiledProject,
+    needs: FlagNeeds,
+    request: SubjectRequest,
+    asked: Asked,
+  ): MaybePromise<Loaded<SubjectPerson | null>> {
+    if (request.onlyUseOverridePersonProperties || !needsStoredPerson(needs, asked)) return nobody
+    return subjects.findPerson(project.project.id, asked.distinctId)
+  }
+
+  function loadGroupRows(
+    project: CompiledProject,
+    needs: FlagNeeds,
+    asked: Asked,
+  ): MaybePromise<EvaluationSubject['groupRows']> {
+    if (needs.groupKeys.size === 0) return noGroupRows
+    const rows = new Map<number, Loaded<PropertyBag | null>>()
+    const waits: Promise<void>[] = []
+    for (const typeIndex of needs.groupKeys.keys()) {
+      const typeName = project.groupTypeNames[typeIndex]
+      const key = typeName === undefined ? '' : usableGroupKey(ownValue(asked.groups, typeName))
+      if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
+      const found = subjects.findGroup(project.project.id, typeIndex, key)
+      const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
+        rows.set(typeIndex, loaded.ok ? ok(loaded.value?.properties ?? null) : loaded)
+      }
+      if (found instanceof Promise) waits.push(found.then(keep))
+      else keep(found)
+    }
+    return waits.length === 0 ? rows : Promise.all(waits).then(() => rows)
+  }
+}
+
+const nobody: Loaded<null> = ok(null)
