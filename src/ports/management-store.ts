@@ -8,16 +8,10 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
+import type { SecretKeyStore } from './secret-key-store.ts'
+import type { Page, Written } from './written.ts'
 
-export interface Written<T> {
-  readonly value: T
-  readonly revision: number
-}
-
-export interface Page<T> {
-  readonly count: number
-  readonly results: readonly T[]
-}
+export type { Page, Written }
 
 /** Tokens are unique among the projects that are not deleted; a deleted project keeps its id for ever. */
 export interface ProjectStore {
@@ -156,6 +150,12 @@ export interface UsageStore {
     frozenBeforeDay: string,
   ): Promise<void>
   listUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageRow[]>
+  /** What was counted by all fronts on these days, the first and the last included; projects without any may be missing. */
+  sumFlagRequests(
+    projectIds: readonly number[],
+    fromDay: string,
+    toDay: string,
+  ): Promise<readonly { projectId: number; count: number }[]>
   /** Project ids that exist; the usage schedule walks them. */
   listProjectIds(): Promise<readonly number[]>
 }
@@ -192,6 +192,7 @@ export interface WarningSummary {
 export interface ManagementStore
   extends ProjectStore,
     PersonalKeyStore,
+    SecretKeyStore,
     FlagStore,
     PersonQueryStore,
     GroupQueryStore,

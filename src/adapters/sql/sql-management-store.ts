@@ -12,6 +12,7 @@ import { personalKeyQueries } from './personal-key-queries.ts'
 import { projectQueries } from './project-queries.ts'
 import { rethrowing } from './rethrowing.ts'
 import type { StateSchema } from './schema.ts'
+import { secretKeyQueries } from './secret-key-queries.ts'
 import { withStorableTexts } from './storable-text.ts'
 import { usageQueries } from './usage-queries.ts'
 import { warningQueries } from './warning-queries.ts'
@@ -21,6 +22,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
   const methods = withStorableTexts<ManagementStore>({
     ...projectQueries(db),
     ...personalKeyQueries(db),
+    ...secretKeyQueries(db),
     ...flagQueries(db),
     ...personQueries(db),
     ...groupQueries(db),

@@ -5,6 +5,9 @@ import { type Kysely, sql } from 'kysely'
 import type { UsageStore } from '#ports/management-store.ts'
 import type { StateSchema } from './schema.ts'
 
+/** Projects read per query: keeps `IN` lists bounded. */
+const projectsPerQuery = 500
+
 export function usageQueries(db: Kysely<StateSchema>): UsageStore {
   return {
     async addFlagRequests(counts) {
@@ -73,6 +76,22 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
         eventsImported: Number(row.events_imported),
         flagRequests: Number(row.flag_requests),
       }))
+    },
+
+    async sumFlagRequests(projectIds, fromDay, toDay) {
+      const sums: { projectId: number; count: number }[] = []
+      for (let start = 0; start < projectIds.length; start += projectsPerQuery) {
+        const rows = await db
+          .selectFrom('usage_daily')
+          .select(eb => ['project_id', eb.fn.sum('flag_requests').as('flag_requests')])
+          .where('project_id', 'in', projectIds.slice(start, start + projectsPerQuery))
+          .where('day', '>=', fromDay)
+          .where('day', '<=', toDay)
+          .groupBy('project_id')
+          .execute()
+        for (const row of rows) sums.push({ projectId: Number(row.project_id), count: Number(row.flag_requests) })
+      }
+      return sums
     },
 
     async listProjectIds() {
