@@ -13,8 +13,9 @@ import type { Geoip } from '#ports/geoip.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { type GuardOptions, guardSubjects } from './guarded-subjects.ts'
+import { guardSubjects } from './guarded-subjects.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
+import { type GuardOptions, guardStore } from './store-guard.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of a project API key; null: no such project. */
@@ -29,7 +30,9 @@ export interface DecideServiceOptions {
   readonly logger: Logger
   readonly metrics: Metrics
   /** For tests: the bound on look-ups and the clock of slices. */
-  readonly guard?: Partial<Pick<GuardOptions, 'timeoutMs' | 'failuresMax' | 'restMs' | 'monotonicNowMs' | 'startTimer'>>
+  readonly guard?: Partial<
+    Pick<GuardOptions, 'timeoutMs' | 'pendingMax' | 'failuresMax' | 'restMs' | 'monotonicNowMs' | 'startTimer'>
+  >
 }
 
 export type DecideResult =
@@ -43,23 +46,25 @@ export interface DecideService {
   decide(request: EvaluationRequest, nowMs: number): MaybePromise<DecideResult>
 }
 
+/** A busy front has some hundred look-ups under way; these many wait for a store that is slow. */
+const storeLimits = { timeoutMs: 250, pendingMax: 10_000, failuresMax: 5, restMs: 1_000, startTimer: startNodeTimer }
+
 /** An evaluation gives the event loop back after so long. */
 const sliceMs = 10
 
 export function createDecideService(options: DecideServiceOptions): DecideService {
   const { logger, metrics } = options
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
-  const subjects = guardSubjects({
-    subjects: options.subjects,
+  const reads = guardStore({
+    port: 'subject-store',
+    task: 'reading stored persons and groups',
     logger,
     metrics,
-    timeoutMs: 250,
-    failuresMax: 5,
-    restMs: 1_000,
-    startTimer: startNodeTimer,
+    ...storeLimits,
     ...options.guard,
     monotonicNowMs,
   })
+  const subjects = guardSubjects(options.subjects, reads)
   const loadSubject = createSubjectLoader({ subjects, geoip: options.geoip })
   const evaluated = metrics.flagEvaluations.labels('evaluated')
   const withErrors = metrics.flagEvaluations.labels('evaluated_with_errors')

@@ -16,7 +16,8 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { SubjectPerson } from '#ports/subject-store.ts'
-import type { GuardedSubjects, Loaded } from './guarded-subjects.ts'
+import type { GuardedSubjects } from './guarded-subjects.ts'
+import type { Loaded } from './store-guard.ts'
 
 export interface LoadSubjectOptions {
   readonly subjects: GuardedSubjects

@@ -1,0 +1,107 @@
+// A bound on how long an evaluation waits for a store, and a circuit breaker before it. A store that fails, hangs or is
+// known to be down gives an error value at once; what that means for a flag is decided by the evaluator.
+// Source: docs/wire/evaluation.md 5.15; design of the breaker: ours.
+
+import type { UnknownReason } from '#core/flags/flag-outcome.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+
+export type Loaded<T> = Result<T, UnknownReason>
+
+export interface GuardOptions {
+  /** In metrics. */
+  readonly port: string
+  /** What cannot be done while the store is away, for the log. */
+  readonly task: string
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** How long one call may take. */
+  readonly timeoutMs: number
+  /** Calls that the store has not answered, given up ones included; beyond, a call fails at once. */
+  readonly pendingMax: number
+  /** After so many failures in a row the store is left alone. */
+  readonly failuresMax: number
+  /** For how long; then one call tries whether it is back. */
+  readonly restMs: number
+  /** Milliseconds from any start that never jump back. */
+  readonly monotonicNowMs: () => number
+  /** Calls back later unless cancelled. */
+  readonly startTimer: (callback: () => void, delayMs: number) => { cancel(): void }
+}
+
+export interface StoreGuard {
+  /**
+   * Calls the store unless it is known to be down. The call has to settle at some time, after its limit too.
+   * @param timeoutMs when less than the guard's own.
+   */
+  run<T>(call: () => MaybePromise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
+}
+
+export function guardStore(options: GuardOptions): StoreGuard {
+  const { port, task, logger, metrics } = options
+  let failuresInARow = 0
+  let restsUntilMs = 0
+  let pendingCount = 0
+
+  return {
+    run(call, timeoutMs = options.timeoutMs) {
+      if (failuresInARow >= options.failuresMax) {
+        const nowMs = options.monotonicNowMs()
+        if (nowMs < restsUntilMs) return err('database_unavailable')
+        restsUntilMs = nowMs + options.restMs // this call is the one that tries
+      }
+      if (pendingCount >= options.pendingMax) return failed(new PortError(port, 'timeout', new Error('too many wait')))
+      try {
+        const answer = call()
+        return answer instanceof Promise ? bounded(answer, timeoutMs) : succeeded(answer)
+      } catch (cause) {
+        return failed(cause)
+      }
+    },
+  }
+
+  function bounded<T>(answer: Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
+    pendingCount++
+    return new Promise(resolve => {
+      let waiting = true
+      const settle = (result: () => Loaded<T>) => {
+        if (!waiting) return // an answer after the time limit changes nothing
+        waiting = false
+        timer.cancel()
+        resolve(result())
+      }
+      const timedOut = () => settle(() => failed(new PortError(port, 'timeout')))
+      const timer = options.startTimer(timedOut, timeoutMs)
+      answer.then(
+        value => {
+          pendingCount--
+          settle(() => succeeded(value))
+        },
+        cause => {
+          pendingCount--
+          settle(() => failed(cause))
+        },
+      )
+    })
+  }
+
+  function succeeded<T>(value: T): Loaded<T> {
+    if (failuresInARow >= options.failuresMax) logger.info(`${task}: possible again`)
+    failuresInARow = 0
+    return ok(value)
+  }
+
+  function failed(cause: unknown): Loaded<never> {
+    const code = cause instanceof PortError ? cause.code : 'corrupt'
+    metrics.dependencyFailures.inc({ port, code })
+    failuresInARow++
+    if (failuresInARow === options.failuresMax) {
+      restsUntilMs = options.monotonicNowMs() + options.restMs
+      logger.error({ err: cause }, `${task}: not possible; flags that need it are left out`)
+    } else logger.debug({ err: cause }, `${task}: failed`)
+    return err(code === 'timeout' ? 'timeout' : code === 'unavailable' ? 'database_unavailable' : 'database_error')
+  }
+}
