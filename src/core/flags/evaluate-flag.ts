@@ -4,6 +4,7 @@
 import type { CohortTest } from './compile-filter.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import { outOfTime, type SubjectReader } from './evaluation-subject.ts'
+import type { BucketedBy } from './evaluation-trace.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
 import type { PreparedOutcome, SetOffReason } from './prepared-outcomes.ts'
 import { flagHash01, holdoutHash01, isInRollout, pickVariant } from './rollout.ts'
@@ -27,6 +28,7 @@ export function evaluateFlag(
   decided: DecidedOutcomes,
 ): PreparedOutcome | null {
   reader.failure = null
+  if (reader.trace !== null) reader.trace.beginFlag(flag)
   const early = reader.pausedAt === null ? decideEarly(flag, reader) : null
   const outcome = early ?? decideBySets(flag, reader, decided)
   if (reader.failure === null) return outcome
@@ -37,6 +39,7 @@ export function evaluateFlag(
 function decideEarly(flag: CompiledFlag, reader: SubjectReader): PreparedOutcome | null {
   if (flag.enrollmentKey !== null) {
     const enrollment = reader.personValue(flag.enrollmentKey)
+    if (reader.trace !== null) reader.trace.enrollmentRead(enrollment)
     if (enrollment !== undefined) return flag.outcomes.enrollment(enrollment === true || enrollment === 'true')
   }
   if (flag.holdoutPercentage !== null && isHeldOut(flag, flag.holdoutPercentage, reader)) return flag.outcomes.holdout()
@@ -44,7 +47,11 @@ function decideEarly(flag: CompiledFlag, reader: SubjectReader): PreparedOutcome
 }
 
 function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader): boolean {
-  return percentage >= 100 || isInRollout(holdoutHash01(holdoutId(flag, reader)), percentage)
+  const identifier = holdoutId(flag, reader)
+  const hash01 = percentage >= 100 ? null : holdoutHash01(identifier)
+  const isHit = hash01 === null || isInRollout(hash01, percentage)
+  if (reader.trace !== null) reader.trace.holdoutAsked(identifier, hash01, isHit)
+  return isHit
 }
 
 /** As for a set at the flag's own level, but override rows play no part and a missing device id falls back. */
@@ -76,6 +83,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
   }
   for (let index = setIndex; index < flag.sets.length; index++) {
     const set = flag.sets[index]!
+    if (reader.trace !== null) reader.trace.beginSet(index)
     const missed = missReason(flag, set, reader, decided, testIndex)
     if (reader.failure !== null) {
       if (reader.failure === outOfTime) {
@@ -84,6 +92,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
       return null
     }
     testIndex = 0
+    if (reader.trace !== null) reader.trace.setAnswered(missed)
     if (missed === null) return flag.outcomes.match(index, variantOf(flag, set, reader))
     if (missed === 'out_of_rollout_bound' && flag.earlyExit && !lacksDeviceId(flag, set, reader)) {
       return flag.outcomes.noMatch(missed, index)
@@ -121,6 +130,7 @@ function missReason(
   const { tests } = set
   for (let index = fromTest; index < tests.length; index++) {
     const holds = tests[index]!(reader, decided)
+    if (reader.trace !== null) reader.trace.testAnswered(index, holds, reader.failure)
     if (reader.failure !== null) {
       reader.pausedTestIndex = index
       return null
@@ -139,6 +149,7 @@ function missReason(
   }
   if (set.rolloutPercentage === null) return null
   const hash01 = flagHash01(flag.key, bucketingId(flag, set, reader), '')
+  if (reader.trace !== null) reader.trace.rolledOut(hash01)
   return isInRollout(hash01, set.rolloutPercentage) ? null : 'out_of_rollout_bound'
 }
 
@@ -152,15 +163,18 @@ function missedCohort(
   reader: SubjectReader,
   decided: DecidedOutcomes,
 ): SetOffReason | null {
-  for (const { cohort } of cohortTests) {
+  for (const [index, { cohort }] of cohortTests.entries()) {
     if (cohort.ok) continue
     reader.failure = cohort.error
+    if (reader.trace !== null) reader.trace.cohortAnswered(index, false, cohort.error)
     return null
   }
-  for (const { cohort, wanted } of cohortTests) {
+  for (const [index, { cohort, wanted }] of cohortTests.entries()) {
     if (!cohort.ok) continue
     if (wanted === null) return 'no_condition_match'
-    if (cohort.value.isMember(reader, decided) !== wanted) {
+    const isMember = cohort.value.isMember(reader, decided)
+    if (reader.trace !== null) reader.trace.cohortAnswered(index, isMember, reader.failure)
+    if (isMember !== wanted) {
       return cohort.value.isApproximated ? 'no_condition_match_behavioral_cohort' : 'no_condition_match'
     }
     if (reader.failure !== null) return null
@@ -171,25 +185,36 @@ function missedCohort(
 function variantOf(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): number {
   if (set.variantIndex >= 0) return set.variantIndex
   if (flag.variantBounds.length === 0) return -1
-  return pickVariant(flagHash01(flag.key, bucketingId(flag, set, reader), 'variant'), flag.variantBounds)
+  const hash01 = flagHash01(flag.key, bucketingId(flag, set, reader), 'variant')
+  if (reader.trace !== null) reader.trace.variantHashed(hash01)
+  return pickVariant(hash01, flag.variantBounds)
 }
 
 /** The id that is hashed for a set's rollout and its variant. Source: docs/wire/evaluation.md 5.3. */
 function bucketingId(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): string {
   const { subject } = reader
-  if (set.groupTypeIndex !== null) return reader.groupKey(set.groupTypeIndex)
+  if (set.groupTypeIndex !== null) return bucketedBy('group_key', reader.groupKey(set.groupTypeIndex), reader)
   switch (flag.bucketing) {
     case 'distinct_id':
-      return subject.distinctId
+      return bucketedBy('distinct_id', subject.distinctId, reader)
     case 'device_id':
-      return subject.deviceId ?? ''
+      return bucketedBy('device_id', subject.deviceId ?? '', reader)
     case 'continuity': {
       const overrides = subject.hashKeyOverrides
       if (!overrides.ok) reader.failure = overrides.error
       const stored = overrides.ok ? overrides.value.get(flag.key) : undefined
-      return stored ?? subject.anonDistinctId ?? subject.distinctId
+      if (stored !== undefined) return bucketedBy('stored_override', stored, reader)
+      const { anonDistinctId, distinctId } = subject
+      return anonDistinctId === null
+        ? bucketedBy('distinct_id', distinctId, reader)
+        : bucketedBy('anon_distinct_id', anonDistinctId, reader)
     }
     default:
       return flag.bucketing satisfies never
   }
+}
+
+function bucketedBy(by: BucketedBy, identifier: string, { trace }: SubjectReader): string {
+  if (trace !== null) trace.bucketed(by, identifier)
+  return identifier
 }

@@ -4,6 +4,7 @@
 import type { CompiledProject } from './compile-project.ts'
 import { evaluateFlag } from './evaluate-flag.ts'
 import { type EvaluationSubject, SubjectReader } from './evaluation-subject.ts'
+import type { EvaluationTrace } from './evaluation-trace.ts'
 import type { PreparedOutcome } from './prepared-outcomes.ts'
 import { type FlagSelection, selectFlags } from './select-flags.ts'
 
@@ -22,11 +23,16 @@ export class FlagEvaluation {
   private readonly reader: SubjectReader
   private next = 0
 
-  /** @param selected as `selectFlags` gives it. */
-  constructor(project: CompiledProject, selected: readonly boolean[] | null, subject: EvaluationSubject) {
+  /** @param selected as `selectFlags` gives it. @param trace told of every step, for those who ask why. */
+  constructor(
+    project: CompiledProject,
+    selected: readonly boolean[] | null,
+    subject: EvaluationSubject,
+    trace: EvaluationTrace | null = null,
+  ) {
     this.project = project
     this.selected = selected
-    this.reader = new SubjectReader(subject, project)
+    this.reader = new SubjectReader(subject, project, trace)
     this.outcomes = new Array(project.flags.length).fill(undefined)
     this.hasErrors = project.hasDependencyCycle
   }

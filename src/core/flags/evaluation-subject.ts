@@ -4,10 +4,17 @@
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../json.ts'
 import { ok, type Result } from '../result.ts'
+import type { EvaluationTrace, ValueSource } from './evaluation-trace.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import type { FlagProgress } from './flag-progress.ts'
 import type { MatchSteps } from './match-property.ts'
-import { type PersonKey, type PersonLayers, readProperty, requestedProperty } from './person-properties.ts'
+import {
+  type PersonKey,
+  type PersonLayers,
+  readProperty,
+  requestedLayer,
+  requestedProperty,
+} from './person-properties.ts'
 
 export interface StoredPerson {
   readonly properties: PropertyBag
@@ -70,6 +77,8 @@ export class SubjectReader {
   pausedTestIndex = 0
   /** What shared tests answered already. */
   readonly remembered: RememberedAnswers
+  /** Told what the evaluation does; null, the usual case: nobody asks why. */
+  readonly trace: EvaluationTrace | null
   /**
    * Whoever evaluates looks at the time after each set, and each test of a set, whose index has all these bits: every 16th,
    * or every one (0) once a value was read that takes a filter longer than usual.
@@ -83,8 +92,9 @@ export class SubjectReader {
   /** Tests that take long: under way, or answered. By what is the same each time. */
   private steps: Map<object, MatchSteps | boolean> | null = null
 
-  constructor(subject: EvaluationSubject, project: ReaderSizes) {
+  constructor(subject: EvaluationSubject, project: ReaderSizes, trace: EvaluationTrace | null = null) {
     this.subject = subject
+    this.trace = trace
     this.nowMs = subject.nowMs
     this.layers = { request: subject.personProperties, geoip: subject.geoip, distinctId: subject.distinctId }
     this.storedPerson = subject.person.ok ? subject.person.value : null
@@ -128,21 +138,29 @@ export class SubjectReader {
 
   private readPersonValue(key: PersonKey): JsonValue | undefined {
     const requested = requestedProperty(this.layers, key)
-    if (requested !== undefined) return requested
+    if (requested !== undefined) {
+      if (this.trace !== null) this.trace.personRead(key.name, requestedLayer(this.layers, key), requested)
+      return requested
+    }
     if (this.personFailure !== null) {
       this.failure = this.personFailure
       return undefined
     }
     const stored = this.storedPerson === null ? undefined : readProperty(this.storedPerson.properties, key)
+    if (this.trace !== null) this.trace.personRead(key.name, stored === undefined ? 'absent' : 'stored', stored)
     if (stored !== undefined || key.substitute === null) return stored
-    return this.readPersonValue(key.substitute)
+    const substituted = this.readPersonValue(key.substitute)
+    if (this.trace !== null && this.failure === null) this.trace.personSubstituted(key.name, key.substitute.name)
+    return substituted
   }
 
   /** `person_metadata`: the stored person's time of creation as ISO 8601 text, and nothing else. */
   personMetadata(name: string): JsonValue | undefined {
     if (name !== 'created_at') return undefined
     if (this.personFailure !== null) this.failure = this.personFailure
-    return this.storedPerson === null ? undefined : new Date(this.storedPerson.createdAtMs).toISOString()
+    const value = this.storedPerson === null ? undefined : new Date(this.storedPerson.createdAtMs).toISOString()
+    if (this.trace !== null) this.trace.metadataRead(name, value)
+    return value
   }
 
   /** The usable key of a group type as the text that is hashed; '' when there is none. Source: docs/wire/evaluation.md 5.10. */
@@ -156,16 +174,24 @@ export class SubjectReader {
   /** A property of a group; undefined when absent, of an unknown type, or of a group that was not sent. */
   groupValue(typeIndex: number, key: string): JsonValue | undefined {
     const name = this.groupTypeNames[typeIndex]
-    if (name === undefined || this.groupKey(typeIndex) === '') return undefined
-    if (key === '$group_key') return ownValue(this.subject.groups, name)
+    if (name === undefined || this.groupKey(typeIndex) === '')
+      return this.groupRead(typeIndex, key, 'absent', undefined)
+    if (key === '$group_key') return this.groupRead(typeIndex, key, 'group_key', ownValue(this.subject.groups, name))
     const requested = requestedGroupProperty(this.subject, name, key)
     if (isLarge(requested)) this.lookMask = 0
-    if (requested !== undefined) return requested
+    if (requested !== undefined) return this.groupRead(typeIndex, key, 'request', requested)
     const row = this.subject.groupRows.get(typeIndex)
-    if (row === undefined || (row.ok && row.value === null)) return undefined
-    if (row.ok) return ownValue(row.value!, key)
-    this.failure = row.error
-    return undefined
+    if (row !== undefined && !row.ok) {
+      this.failure = row.error
+      return undefined
+    }
+    const stored = row === undefined || row.value === null ? undefined : ownValue(row.value, key)
+    return this.groupRead(typeIndex, key, stored === undefined ? 'absent' : 'stored', stored)
+  }
+
+  private groupRead(typeIndex: number, key: string, from: ValueSource, value: JsonValue | undefined) {
+    if (this.trace !== null) this.trace.groupRead(typeIndex, key, from, value)
+    return value
   }
 }
 

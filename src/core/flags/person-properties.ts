@@ -98,6 +98,14 @@ export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonVal
   return key.isDistinctId && layers.distinctId !== '' ? layers.distinctId : undefined
 }
 
+/** The layer that gave `requestedProperty` its value, found by asking again with layers taken away. */
+export function requestedLayer(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
+  const value = requestedProperty(layers, key)
+  const withoutId = { ...layers, distinctId: '' }
+  if (requestedProperty({ ...withoutId, geoip: null }, key) === value) return 'request'
+  return requestedProperty(withoutId, key) === value ? 'geoip' : 'distinct_id'
+}
+
 export function readProperty(bag: PropertyBag, key: PersonKey): JsonValue | undefined {
   return key.isOnPrototype && !Object.hasOwn(bag, key.name) ? undefined : bag[key.name]
 }
