@@ -8,7 +8,7 @@ import { type FlagToValidate, validateFlag } from '#core/flags/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { FlagPatch, FlagStore, Written } from '#ports/management-store.ts'
+import type { FlagPatch, FlagStore, NewFlag, Written } from '#ports/management-store.ts'
 
 export interface ManageFlagsDeps {
   readonly management: FlagStore
@@ -31,8 +31,13 @@ export interface WrittenFlag {
   readonly warnings: readonly FlagIssue[]
 }
 
+export interface InvalidFlag {
+  readonly kind: 'invalid'
+  readonly issues: readonly FlagIssue[]
+}
+
 export type FlagRefusal =
-  | { readonly kind: 'invalid'; readonly issues: readonly FlagIssue[] }
+  | InvalidFlag
   | { readonly kind: 'not_found' }
   | { readonly kind: 'key_taken' }
   | { readonly kind: 'stale_version'; readonly sentVersion: number; readonly current: Flag }
@@ -57,17 +62,24 @@ export async function createFlag(
   fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
   options: WriteOptions,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
+  const prepared = prepareNewFlag(projectId, fields, options, deps.clock.nowMs())
+  if (!prepared.ok) return prepared
+  const written = await deps.management.createFlag(prepared.value.flag)
+  if (!written.ok) return err({ kind: 'key_taken' })
+  return serve(deps, written.value, prepared.value.warnings)
+}
+
+/** A flag as the store takes it, with defaults and checked: also for what is stored together with a flag of its own. */
+export function prepareNewFlag(
+  projectId: number,
+  fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
+  options: WriteOptions,
+  nowMs: number,
+): Result<{ readonly flag: NewFlag; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
   const whole = prepareFields({ ...flagDefaults, ...fields }, options)
   const issues = validateFlag(whole)
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
-  const written = await deps.management.createFlag({
-    ...whole,
-    projectId,
-    createdAtMs: deps.clock.nowMs(),
-    createdBy: options.by,
-  })
-  if (!written.ok) return err({ kind: 'key_taken' })
-  return serve(deps, written.value, issues)
+  return ok({ flag: { ...whole, projectId, createdAtMs: nowMs, createdBy: options.by }, warnings: issues })
 }
 
 /** Writes the fields that are there and adds 1 to the version. Only they are validated. */
@@ -77,13 +89,24 @@ export async function updateFlag(
   fields: FlagFields,
   options: WriteOptions & { readonly expectedVersion?: number },
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
+  const prepared = prepareFlagFields(flag, fields, options)
+  if (!prepared.ok) return prepared
+  const { expectedVersion, by } = options
+  return save(deps, flag, prepared.value.fields, { expectedVersion, by }, prepared.value.warnings)
+}
+
+/** Fields of a change as the store takes them, checked: also for what is stored together with a change of its flag. */
+export function prepareFlagFields(
+  flag: Flag,
+  fields: FlagFields,
+  options: WriteOptions,
+): Result<{ readonly fields: FlagFields; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
   const patch = prepareFields(fields, options)
   // A key that stays is not looked at again: it may be older than the rules.
   const toValidate: FlagToValidate = patch.key === flag.key ? { ...patch, key: undefined } : patch
   const issues = validateFlag(toValidate)
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
-  const { expectedVersion, by } = options
-  return save(deps, flag, patch, { expectedVersion, by }, issues)
+  return ok({ fields: patch, warnings: issues })
 }
 
 /** Takes the flag out of every answer and frees its key; its history stays. */

@@ -4,8 +4,8 @@
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Flag } from '#core/flags/flag.ts'
-import { err, ok } from '#core/result.ts'
-import type { FlagStore, FlagVersion } from '#ports/management-store.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { FlagPatch, FlagStore, FlagVersion, NewFlag } from '#ports/management-store.ts'
 import { definedOf } from './defined-of.ts'
 import { containsText } from './like.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
@@ -16,42 +16,16 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
   return {
     createFlag: input =>
       db.transaction().execute(async trx => {
-        // Before an id is taken, so that a refused flag leaves no gap.
-        if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
-        const flag: Flag = {
-          ...input,
-          id: await nextId(trx, 'feature_flag'),
-          version: 1,
-          deleted: false,
-          hasExperiment: false,
-          updatedAtMs: input.createdAtMs,
-        }
-        await trx.insertInto('feature_flag').values(flagRowOf(flag)).execute()
-        await saveSnapshot(trx, flag, flag.createdBy)
-        return ok({ value: flag, revision: await bumpRevision(trx, flag.projectId) })
+        const inserted = await insertFlag(trx, input)
+        if (!inserted.ok) return inserted
+        return ok({ value: inserted.value, revision: await bumpRevision(trx, input.projectId) })
       }),
 
     updateFlag: (projectId, flagId, patch, options) =>
       db.transaction().execute(async trx => {
-        const current = await findById(trx, projectId, flagId)
-        if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
-        if (options.expectedVersion !== undefined && options.expectedVersion !== current.version)
-          return err({ staleVersion: current })
-        const flag: Flag = { ...current, ...definedOf(patch), version: current.version + 1 }
-        if (!flag.deleted) {
-          const holder = await findByKey(trx, projectId, flag.key)
-          if (holder !== null && holder.id !== flagId) return err('key_taken')
-        }
-        // The version once more, for engines that let two transactions read at the same time.
-        const { numUpdatedRows } = await trx
-          .updateTable('feature_flag')
-          .set(flagRowOf(flag))
-          .where('id', '=', flagId)
-          .where('version', '=', current.version)
-          .executeTakeFirstOrThrow()
-        if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
-        await saveSnapshot(trx, flag, options.changedBy)
-        return ok({ value: flag, revision: await bumpRevision(trx, projectId) })
+        const changed = await changeFlag(trx, projectId, flagId, patch, options)
+        if (!changed.ok) return changed
+        return ok({ value: changed.value, revision: await bumpRevision(trx, projectId) })
       }),
 
     async findFlag(projectId, idOrKey) {
@@ -91,6 +65,56 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
       return row === undefined ? null : flagVersionOf(row)
     },
   }
+}
+
+/** In the caller's transaction, which also bumps the revision. */
+export async function insertFlag(
+  trx: Kysely<StateSchema>,
+  input: NewFlag,
+  hasExperiment = false,
+): Promise<Result<Flag, 'key_taken'>> {
+  // Before an id is taken, so that a refused flag leaves no gap.
+  if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
+  const flag: Flag = {
+    ...input,
+    id: await nextId(trx, 'feature_flag'),
+    version: 1,
+    deleted: false,
+    hasExperiment,
+    updatedAtMs: input.createdAtMs,
+  }
+  await trx.insertInto('feature_flag').values(flagRowOf(flag)).execute()
+  await saveSnapshot(trx, flag, flag.createdBy)
+  return ok(flag)
+}
+
+/** As `FlagStore.updateFlag`, in the caller's transaction, which also bumps the revision. */
+export async function changeFlag(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  flagId: number,
+  patch: FlagPatch,
+  options: { readonly expectedVersion?: number; readonly changedBy: string | null },
+): Promise<Result<Flag, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>> {
+  const current = await findById(trx, projectId, flagId)
+  if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
+  if (options.expectedVersion !== undefined && options.expectedVersion !== current.version)
+    return err({ staleVersion: current })
+  const flag: Flag = { ...current, ...definedOf(patch), version: current.version + 1 }
+  if (!flag.deleted) {
+    const holder = await findByKey(trx, projectId, flag.key)
+    if (holder !== null && holder.id !== flagId) return err('key_taken')
+  }
+  // The version once more, for engines that let two transactions read at the same time.
+  const { numUpdatedRows } = await trx
+    .updateTable('feature_flag')
+    .set(flagRowOf(flag))
+    .where('id', '=', flagId)
+    .where('version', '=', current.version)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
+  await saveSnapshot(trx, flag, options.changedBy)
+  return ok(flag)
 }
 
 async function findById(db: Kysely<StateSchema>, projectId: number, flagId: number): Promise<Flag | null> {

@@ -1,6 +1,7 @@
 // Which flags take part in one evaluation: those for the caller's runtime and contexts, and of these the ones it names.
 // Source: docs/wire/evaluation.md 5.1, 5.14.
 
+import { isSurveyFlagKey } from '../surveys/survey-flags.ts'
 import type { CompiledFlag } from './compile-flag.ts'
 import type { CompiledProject } from './compile-project.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
@@ -53,7 +54,7 @@ export function selectFlags(project: CompiledProject, selection: FlagSelection):
   const named = selection.flagKeys === null ? null : withDependencies(project, selection.flagKeys)
   return project.flags.map((flag, position) => {
     if (flag === undefined || (named !== null && !named.has(position))) return false
-    if (selection.surveyFlagsOnly && !flag.key.startsWith('survey-targeting-')) return false
+    if (selection.surveyFlagsOnly && !isSurveyFlagKey(flag.key)) return false
     return fitsRuntime(flag, runtime) && (!byContext || fitsContexts(flag, contexts))
   })
 }
