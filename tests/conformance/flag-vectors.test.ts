@@ -117,7 +117,7 @@ function answers(vector: FlagVector) {
       vector.stored?.person_properties ? { properties: vector.stored.person_properties, createdAtMs: 0 } : null,
     ),
     groupRows: storedGroupRows(vector, groups),
-    hashKeyOverrides: ok(new Map(Object.entries(vector.stored?.hash_key_overrides ?? {}))),
+    hashKeyOverrides: { rows: new Map(Object.entries(vector.stored?.hash_key_overrides ?? {})), failure: null },
     nowMs: Date.parse(vector.now ?? '2026-01-15T12:00:00Z'),
   }
   const evaluation = evaluateFlags(project, request.value.selection, subject)

@@ -204,13 +204,15 @@ describe('evaluation', () => {
       ensure_experience_continuity: true,
       filters: { groups: [{ rollout_percentage: rollout }] },
     })
-    const flags = [continuity(1, 'hashed', 50), continuity(2, 'everybody', 100)]
-    const values = evaluate({ flags }, { hashKeyOverrides: err('hash_key_override_error') })
+    const flags = [continuity(1, 'hashed', 50), continuity(2, 'everybody', 100), continuity(3, 'with-row', 50)]
+    const hashKeyOverrides = { rows: new Map([['with-row', '']]), failure: 'hash_key_override_error' } as const
+    const values = evaluate({ flags }, { hashKeyOverrides })
     assert.deepEqual(
       [...values],
       [
         ['hashed', undefined],
         ['everybody', true],
+        ['with-row', true],
       ],
     )
   })

@@ -59,7 +59,8 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
   const enrollmentKey = filters.featureEnrollment ? shared.personKeys.key(`$feature_enrollment/${flag.key}`) : null
   if (enrollmentKey !== null) needs.addPersonKey(enrollmentKey)
   const bucketing = bucketingOf(flag, filters)
-  needs.hashKeyOverrides = bucketing === 'continuity'
+  needs.continuity = flag.ensureExperienceContinuity
+  needs.hashKeyOverrides = bucketing === 'continuity' && sets.some(set => hashesPerson(set, filters))
   return {
     id: flag.id,
     key: flag.key,
@@ -97,6 +98,12 @@ function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompile
     rolloutPercentage: set.rolloutPercentage === 100 ? null : set.rolloutPercentage,
     variantIndex: set.variant === null ? -1 : flag.variants.findIndex(variant => variant.key === set.variant),
   }
+}
+
+/** Whether the id of a person decides something: a set that takes everybody, with one answer for all, asks for none. */
+function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
+  if (set.groupTypeIndex !== null) return false
+  return set.rolloutPercentage !== null || (set.variantIndex < 0 && variants.length > 0)
 }
 
 /** Source: docs/wire/evaluation.md 5.3. */

@@ -4,6 +4,7 @@
 import type { Project } from '../project.ts'
 import { type CompiledFlag, compileFlag } from './compile-flag.ts'
 import { type CompiledCohorts, noCohorts } from './compiled-cohort.ts'
+import type { Flag } from './flag.ts'
 import { orderDependencies } from './flag-dependencies.ts'
 import { UnreadableFilters } from './flag-filters.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
@@ -30,6 +31,8 @@ export interface CompiledProject {
   /** Some flag is for clients or for servers only. */
   readonly hasRuntimeFlags: boolean
   readonly hasContextFlags: boolean
+  /** Keys of all active flags with experience continuity on, those that cannot be evaluated included. */
+  readonly continuityFlagKeys: readonly string[]
   readonly personKeys: PersonKeys
   /** How many tests stand in several flags and remember their answer. */
   readonly sharedTestCount: number
@@ -83,10 +86,12 @@ export function compileProject(definitions: ProjectDefinitions, cohorts: Compile
     compiled.map(flag => flag?.dependencyIds),
     positionOfId,
   )
-  return assemble(definitions, { compiled, order, missing, cyclic, positionOfId, personKeys, sharedTests, problems })
+  const parts = { active, compiled, order, missing, cyclic, positionOfId, personKeys, sharedTests, problems }
+  return assemble(definitions, parts)
 }
 
 interface Parts {
+  readonly active: readonly Flag[]
   readonly compiled: readonly (CompiledFlag | undefined)[]
   readonly order: readonly number[]
   readonly missing: ReadonlySet<number>
@@ -115,6 +120,7 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
     hasDependencyCycle: parts.cyclic.size > 0,
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
+    continuityFlagKeys: parts.active.filter(flag => flag.ensureExperienceContinuity).map(flag => flag.key),
     personKeys: parts.personKeys,
     sharedTestCount: parts.sharedTests.count,
     groupTypeNames,

@@ -200,9 +200,9 @@ function bucketingId(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader
     case 'device_id':
       return bucketedBy('device_id', subject.deviceId ?? '', reader)
     case 'continuity': {
-      const overrides = subject.hashKeyOverrides
-      if (!overrides.ok) reader.failure = overrides.error
-      const stored = overrides.ok ? overrides.value.get(flag.key) : undefined
+      const { rows, failure } = subject.hashKeyOverrides
+      const stored = rows.get(flag.key)
+      if (stored === undefined && failure !== null) reader.failure = failure
       if (stored !== undefined) return bucketedBy('stored_override', stored, reader)
       const { anonDistinctId, distinctId } = subject
       return anonDistinctId === null

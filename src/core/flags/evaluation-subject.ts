@@ -3,7 +3,7 @@
 // and the flags that do not ask keep their value. Loading is the caller's business (`services/decide.ts`).
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../json.ts'
-import { ok, type Result } from '../result.ts'
+import type { Result } from '../result.ts'
 import type { EvaluationTrace, ValueSource } from './evaluation-trace.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import type { FlagProgress } from './flag-progress.ts'
@@ -39,14 +39,21 @@ export interface EvaluationSubject {
   readonly person: Result<StoredPerson | null, UnknownReason>
   /** By group type index; a type that is not in it has no stored row. */
   readonly groupRows: ReadonlyMap<number, Result<PropertyBag | null, UnknownReason>>
-  /** Flag key → hash key of the person's override rows. Source: docs/wire/evaluation.md 5.13. */
-  readonly hashKeyOverrides: Result<ReadonlyMap<string, string>, UnknownReason>
+  readonly hashKeyOverrides: HashKeyOverrides
   /** Epoch ms; relative dates count back from it. */
   readonly nowMs: number
 }
 
+/** The override rows of experience continuity. Source: docs/wire/evaluation.md 5.13. */
+export interface HashKeyOverrides {
+  /** Flag key → hash key. */
+  readonly rows: ReadonlyMap<string, string>
+  /** What makes a flag unknown that has no row in here; null: it really has none. */
+  readonly failure: UnknownReason | null
+}
+
 export const noGroupRows: EvaluationSubject['groupRows'] = new Map()
-export const noHashKeyOverrides: EvaluationSubject['hashKeyOverrides'] = ok(new Map<string, string>())
+export const noHashKeyOverrides: HashKeyOverrides = { rows: new Map(), failure: null }
 
 /** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
 const notRead: unique symbol = Symbol('not read')

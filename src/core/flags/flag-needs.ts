@@ -12,13 +12,16 @@ export interface FlagNeeds {
   readonly personKeys: ReadonlySet<PersonKey>
   /** Group properties it may read, by group type index. */
   readonly groupKeys: ReadonlyMap<number, ReadonlySet<string>>
-  /** Asks for override rows of experience continuity. */
+  /** May hash what an override row of experience continuity holds. */
   readonly hashKeyOverrides: boolean
+  /** Has experience continuity on: a request with an anonymous id leaves rows behind. */
+  readonly continuity: boolean
 }
 
 export class NeedsCollector implements FlagNeeds {
   person = false
   hashKeyOverrides = false
+  continuity = false
   readonly personKeys = new Set<PersonKey>()
   readonly groupKeys = new Map<number, Set<string>>()
 
@@ -39,6 +42,7 @@ export class NeedsCollector implements FlagNeeds {
   add(needs: FlagNeeds): void {
     this.person ||= needs.person
     this.hashKeyOverrides ||= needs.hashKeyOverrides
+    this.continuity ||= needs.continuity
     for (const key of needs.personKeys) this.addPersonKey(key)
     for (const [typeIndex, keys] of needs.groupKeys) for (const key of keys) this.addGroupKey(typeIndex, key)
   }
