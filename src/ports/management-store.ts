@@ -8,7 +8,10 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
+import type { EarlyAccessStore } from './early-access-store.ts'
+import type { ExperimentStore } from './experiment-store.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
+import type { SurveyStore } from './survey-store.ts'
 import type { Page, Written } from './written.ts'
 
 export type { Page, Written }
@@ -194,6 +197,9 @@ export interface ManagementStore
     PersonalKeyStore,
     SecretKeyStore,
     FlagStore,
+    EarlyAccessStore,
+    SurveyStore,
+    ExperimentStore,
     PersonQueryStore,
     GroupQueryStore,
     UsageStore,

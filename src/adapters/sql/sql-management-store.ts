@@ -5,6 +5,8 @@ import type { Kysely } from 'kysely'
 import type { LogLane } from '#core/events/captured-event.ts'
 import type { ChunkOutcome } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
+import { earlyAccessQueries } from './early-access-queries.ts'
+import { experimentQueries } from './experiment-queries.ts'
 import { flagQueries } from './flag-queries.ts'
 import { groupQueries } from './group-queries.ts'
 import { personQueries } from './person-queries.ts'
@@ -14,6 +16,7 @@ import { rethrowing } from './rethrowing.ts'
 import type { StateSchema } from './schema.ts'
 import { secretKeyQueries } from './secret-key-queries.ts'
 import { withStorableTexts } from './storable-text.ts'
+import { surveyQueries } from './survey-queries.ts'
 import { usageQueries } from './usage-queries.ts'
 import { warningQueries } from './warning-queries.ts'
 
@@ -24,6 +27,9 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...personalKeyQueries(db),
     ...secretKeyQueries(db),
     ...flagQueries(db),
+    ...earlyAccessQueries(db),
+    ...surveyQueries(db),
+    ...experimentQueries(db),
     ...personQueries(db),
     ...groupQueries(db),
     ...usageQueries(db),

@@ -14,15 +14,20 @@ export function withStorableTexts<T extends Methods<T>>(methods: T): T {
 function storable(argument: unknown): unknown {
   if (typeof argument === 'string') return storableText(argument)
   if (typeof argument !== 'object' || argument === null || Array.isArray(argument)) return argument
+  return storableFields(argument)
+}
+
+/** The object itself, or a copy when one of its own texts cannot be stored. What lies deeper is left as it is. */
+export function storableFields<T extends object>(fields: T): T {
   let copy: Record<string, unknown> | undefined
-  for (const [key, value] of Object.entries(argument)) {
+  for (const [key, value] of Object.entries(fields)) {
     if (typeof value !== 'string') continue
     const text = storableText(value)
     if (text === value) continue
-    copy ??= { ...argument }
+    copy ??= { ...fields }
     copy[key] = text
   }
-  return copy ?? argument
+  return (copy as T | undefined) ?? fields
 }
 
 /** NUL and lone surrogates become U+FFFD. Source: docs/wire/ingestion.md 2.2. */

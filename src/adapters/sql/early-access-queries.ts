@@ -1,0 +1,81 @@
+// Early access features, each with the flag that it decides.
+
+import type { Kysely } from 'kysely'
+import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import { err, ok } from '#core/result.ts'
+import type { EarlyAccessStore } from '#ports/early-access-store.ts'
+import { definedOf } from './defined-of.ts'
+import { earlyAccessFeatureOf, earlyAccessFeatureRowOf } from './definition-rows.ts'
+import { applyFlagWrite, transactionUnlessRefused } from './flag-writes.ts'
+import { bumpRevision } from './revision-queries.ts'
+import type { StateSchema } from './schema.ts'
+
+export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
+  return {
+    createEarlyAccessFeature: (input, flag) =>
+      transactionUnlessRefused(db, async trx => {
+        const { projectId } = input
+        const written = await applyFlagWrite(trx, projectId, flag)
+        if (!written.ok) return written
+        const feature: EarlyAccessFeature = { ...input, flagId: written.value }
+        const other = await trx
+          .selectFrom('early_access_feature')
+          .select('id')
+          .where('project_id', '=', projectId)
+          .where('feature_flag_id', '=', written.value)
+          .executeTakeFirst()
+        if (other !== undefined) return err('flag_in_use')
+        await trx.insertInto('early_access_feature').values(earlyAccessFeatureRowOf(feature)).execute()
+        return ok({ value: feature, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    updateEarlyAccessFeature: (projectId, id, patch, flag) =>
+      transactionUnlessRefused(db, async trx => {
+        const current = await find(trx, projectId, id)
+        if (current === null) return err('not_found')
+        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
+        if (written?.ok === false) return written
+        const feature: EarlyAccessFeature = { ...current, ...definedOf(patch) }
+        await trx
+          .updateTable('early_access_feature')
+          .set(earlyAccessFeatureRowOf(feature))
+          .where('id', '=', id)
+          .execute()
+        return ok({ value: feature, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteEarlyAccessFeature: (projectId, id, flag) =>
+      transactionUnlessRefused(db, async trx => {
+        if ((await find(trx, projectId, id)) === null) return err('not_found')
+        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
+        if (written?.ok === false) return written
+        await trx.deleteFrom('early_access_feature').where('id', '=', id).execute()
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findEarlyAccessFeature: (projectId, id) => find(db, projectId, id),
+
+    async listEarlyAccessFeatures(projectId, { limit, offset }) {
+      const features = db.selectFrom('early_access_feature').where('project_id', '=', projectId)
+      const { count } = await features.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await features
+        .selectAll()
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(limit)
+        .offset(offset)
+        .execute()
+      return { count: Number(count), results: rows.map(earlyAccessFeatureOf) }
+    },
+  }
+}
+
+async function find(db: Kysely<StateSchema>, projectId: number, id: string): Promise<EarlyAccessFeature | null> {
+  const row = await db
+    .selectFrom('early_access_feature')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+  return row === undefined ? null : earlyAccessFeatureOf(row)
+}

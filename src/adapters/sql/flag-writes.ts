@@ -1,0 +1,45 @@
+// Flags that are written together with something else: the caller's transaction keeps all of it or nothing.
+
+import type { Kysely } from 'kysely'
+import { err, ok, type Result } from '#core/result.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
+import { changeFlag, insertFlag } from './flag-queries.ts'
+import type { StateSchema } from './schema.ts'
+import { storableFields } from './storable-text.ts'
+
+/** The id of the flag that was written. */
+export async function applyFlagWrite(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  write: FlagWrite,
+): Promise<Result<number, FlagWriteRefusal>> {
+  if (write.kind === 'create') {
+    const inserted = await insertFlag(trx, storableFields(write.flag), write.hasExperiment)
+    return inserted.ok ? ok(inserted.value.id) : inserted
+  }
+  const { flagId, expectedVersion, changedBy } = write
+  const changed = await changeFlag(trx, projectId, flagId, storableFields(write.patch), { expectedVersion, changedBy })
+  if (changed.ok) return ok(flagId)
+  return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
+}
+
+/** Runs `body` in a transaction that a refusal rolls back, whatever was written before it. */
+export async function transactionUnlessRefused<T, E>(
+  db: Kysely<StateSchema>,
+  body: (trx: Kysely<StateSchema>) => Promise<Result<T, E>>,
+): Promise<Result<T, E>> {
+  let refused: { readonly ok: false; readonly error: E } | undefined
+  try {
+    return await db.transaction().execute(async trx => {
+      const result = await body(trx)
+      if (result.ok) return result
+      refused = result
+      throw new RolledBack()
+    })
+  } catch (cause) {
+    if (cause instanceof RolledBack && refused !== undefined) return refused
+    throw cause
+  }
+}
+
+class RolledBack extends Error {}

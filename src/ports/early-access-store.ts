@@ -1,0 +1,33 @@
+// Early access features as the private API reads and writes them. Every write is one transaction with that of the flag.
+
+import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import type { Result } from '#core/result.ts'
+import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
+import type { Page, Written } from './written.ts'
+
+export type EarlyAccessPatch = Partial<
+  Pick<EarlyAccessFeature, 'name' | 'description' | 'stage' | 'documentationUrl' | 'payload'>
+>
+
+export interface EarlyAccessStore {
+  /** The feature's flag is the one that `flag` makes or changes. A flag decides for one feature: else `flag_in_use`. */
+  createEarlyAccessFeature(
+    input: Omit<EarlyAccessFeature, 'flagId'>,
+    flag: FlagWrite,
+  ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
+  /** @param flag null: the flag stays as it is. */
+  updateEarlyAccessFeature(
+    projectId: number,
+    id: string,
+    patch: EarlyAccessPatch,
+    flag: FlagWrite | null,
+  ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'not_found'>>
+  deleteEarlyAccessFeature(
+    projectId: number,
+    id: string,
+    flag: FlagWrite | null,
+  ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
+  findEarlyAccessFeature(projectId: number, id: string): Promise<EarlyAccessFeature | null>
+  /** Newest first. */
+  listEarlyAccessFeatures(projectId: number, page: { limit: number; offset: number }): Promise<Page<EarlyAccessFeature>>
+}

@@ -1,0 +1,20 @@
+// A write of a flag that belongs to the write of something else: an early access feature, a survey, an experiment. The
+// store keeps both or neither, in one transaction.
+
+import type { FlagPatch, NewFlag } from './management-store.ts'
+
+export type FlagWrite =
+  | { readonly kind: 'create'; readonly flag: NewFlag; readonly hasExperiment?: boolean }
+  | {
+      readonly kind: 'change'
+      readonly flagId: number
+      /** The version that the patch was made from: another one refuses the whole write. */
+      readonly expectedVersion: number
+      readonly patch: FlagPatch
+      readonly changedBy: string | null
+    }
+
+/**
+ * `key_taken` by another flag; `flag_changed` since it was read, or deleted; nothing was written.
+ */
+export type FlagWriteRefusal = 'key_taken' | 'flag_changed'
