@@ -6,6 +6,7 @@ import type { CompiledProject } from '#core/flags/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
+import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -91,7 +92,8 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     options.countFlagRequest(project.project.id)
 
     const selected = selectFlags(project, request.selection)
-    const evaluate = (subject: EvaluationSubject) => runInSlices(new FlagEvaluation(project, selected, subject))
+    const trace = request.detailedAnalysis ? new EvaluationTrace() : null
+    const evaluate = (subject: EvaluationSubject) => runInSlices(new FlagEvaluation(project, selected, subject, trace))
     const needs = needsOfSelected(project, selected)
     const subject = loadSubject(project, needs, request, nowMs)
     return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)

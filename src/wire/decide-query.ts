@@ -19,6 +19,8 @@ export interface DecideQuery {
   readonly surveyFlagsOnly: boolean
   /** What is stored of the person is left aside; group rows are used. */
   readonly onlyUseOverridePersonProperties: boolean
+  /** Each flag of V2 says what came of its condition sets, and nothing is written. */
+  readonly detailedAnalysis: boolean
 }
 
 /** As Fastify parses it: a repeated parameter is a list. */
@@ -38,6 +40,7 @@ export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Res
     compression: (valuesOf(query.compression)[0] ?? '').toLowerCase(),
     surveyFlagsOnly: boolOf(query.only_evaluate_survey_feature_flags) ?? false,
     onlyUseOverridePersonProperties: boolOf(query.only_use_override_person_properties) ?? false,
+    detailedAnalysis: boolOf(query.detailed_analysis) ?? false,
   })
 }
 

@@ -70,6 +70,7 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
     },
     disableFlags: boolField(body.disable_flags),
     onlyUseOverridePersonProperties: query.onlyUseOverridePersonProperties,
+    detailedAnalysis: query.detailedAnalysis,
     geoipAddress: boolField(body.geoip_disable) || boolField(body.disable_geoip) ? '' : context.address,
   }
 }

@@ -5,6 +5,7 @@ import type { CompiledFlag } from '#core/flags/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
+import { detailsWithConditions } from './flag-conditions.ts'
 import { type FlagTexts, prepareFlagTexts } from './flag-texts.ts'
 import { offFeatures } from './remote-config.ts'
 
@@ -86,7 +87,9 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
     case 'V1':
       return valuesAndPayloads(evaluation)
     case 'V2':
-      return `"flags":{${joined(evaluation, texts => texts.detail)}}`
+      return evaluation.trace === null
+        ? `"flags":{${joined(evaluation, texts => texts.detail)}}`
+        : `"flags":${JSON.stringify(detailsWithConditions(evaluation, evaluation.trace))}`
     case 'D1':
       return `"featureFlags":[${joined(evaluation, texts => texts.enabledKey)}]`
     case 'D2':

@@ -37,7 +37,8 @@ export function prepareFlagTexts(flag: CompiledFlag, outcome: FlagOutcome): Flag
   }
 }
 
-function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
+/** Source: docs/wire/evaluation.md 2.3, without `conditions`. */
+export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
   const value = flagValue(outcome)
   return {
     key: flag.key,
@@ -60,12 +61,12 @@ function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
 }
 
 /** Two of our reasons only word `no_condition_match` differently. */
-function reasonCode(reason: OnReason | OffReason | UnknownReason): string {
+export function reasonCode(reason: OnReason | OffReason | UnknownReason): string {
   return reason.startsWith('no_condition_match') ? 'no_condition_match' : reason
 }
 
-/** Source: docs/wire/evaluation.md 5.5, 5.15. */
-function reasonDescription({ reason, conditionIndex }: FlagOutcome): string {
+/** One sentence. Source: docs/wire/evaluation.md 5.5, 5.15. */
+export function reasonDescription({ reason, conditionIndex }: Pick<FlagOutcome, 'reason' | 'conditionIndex'>): string {
   switch (reason) {
     case 'condition_match':
       return `Matched condition set ${(conditionIndex ?? 0) + 1}`

@@ -15,6 +15,7 @@ export class FlagEvaluation {
   readonly project: CompiledProject
   /** By position; undefined for a flag that takes no part or is caught in a cycle. Complete once `advance` says so. */
   readonly outcomes: (PreparedOutcome | undefined)[]
+  readonly trace: EvaluationTrace | null
   /** Some flag could not be computed, or a cycle was found. */
   hasErrors: boolean
   /** The first fault of ours that made a flag unknown, for the log. */
@@ -32,6 +33,7 @@ export class FlagEvaluation {
   ) {
     this.project = project
     this.selected = selected
+    this.trace = trace
     this.reader = new SubjectReader(subject, project, trace)
     this.outcomes = new Array(project.flags.length).fill(undefined)
     this.hasErrors = project.hasDependencyCycle

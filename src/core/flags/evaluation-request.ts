@@ -17,6 +17,8 @@ export interface EvaluationRequest {
   readonly selection: FlagSelection
   readonly disableFlags: boolean
   readonly onlyUseOverridePersonProperties: boolean
+  /** What came of each condition set is wanted, and nothing is written. */
+  readonly detailedAnalysis: boolean
   /** Whose location counts as a person property; '' for none, or when the caller switched it off. */
   readonly geoipAddress: string
 }

@@ -1,0 +1,37 @@
+// `conditions` of each flag in a V2 answer to a request with `detailed_analysis`: what came of every condition set, in the
+// order of the definition. Anybody with the public project key may ask, so it holds the codes of an answer's `reason` and
+// nothing of filters and properties; those are in the private API's explanation. Source: ours, docs/wire/evaluation.md 2.3.
+
+import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation-trace.ts'
+import { type JsonObject, setOwn } from '#core/json.ts'
+import { flagDetail, reasonCode, reasonDescription } from './flag-texts.ts'
+
+/** Of one flag, the first ones: an answer to the public stays small whatever is defined. */
+const conditionCountMax = 100
+
+interface ConditionDetail {
+  readonly condition_index: number
+  readonly matched: boolean
+  /** Null for a set that was not reached, and one in which the evaluation failed. */
+  readonly reason: { readonly code: string; readonly description: string } | null
+}
+
+export function detailsWithConditions({ project, outcomes }: FlagEvaluation, trace: EvaluationTrace): JsonObject {
+  const details: JsonObject = {}
+  for (const [position, outcome] of outcomes.entries()) {
+    const flag = project.flags[position]
+    if (outcome === undefined || flag === undefined) continue
+    const traced = trace.of(flag)?.sets ?? []
+    const conditions = flag.sets.slice(0, conditionCountMax).map((_set, index) => conditionDetail(index, traced[index]))
+    setOwn(details, flag.key, { ...flagDetail(flag, outcome), conditions } as unknown as JsonObject)
+  }
+  return details
+}
+
+function conditionDetail(index: number, set: TracedSet | undefined): ConditionDetail {
+  if (set === undefined || set.missed === undefined) return { condition_index: index, matched: false, reason: null }
+  const reason = set.missed ?? 'condition_match'
+  const description = reasonDescription({ reason, conditionIndex: index })
+  return { condition_index: index, matched: set.missed === null, reason: { code: reasonCode(reason), description } }
+}
