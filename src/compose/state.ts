@@ -8,6 +8,7 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
@@ -18,11 +19,11 @@ import type { Config } from '../config.ts'
 const startConnectMsMax = 15_000
 const replicaConnectMsMax = 3_000
 
-/** What the private API reads and writes, and what definitions are loaded with. */
-export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'>
+/** What the private API reads and writes, what definitions are loaded with, and what evaluations write. */
+export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
 
 export interface FrontState {
-  readonly subjects: SubjectStore
+  readonly subjects: SubjectStore & HashKeyOverrideReader
   readonly definitions: DefinitionStore
   /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
   readonly definitionPollMs: number
@@ -82,7 +83,13 @@ async function openPostgresState(url: string, logger: Logger): Promise<StateWrit
     '#adapters/postgres/postgres-management-store.ts'
   )
   await namingPlace(url, () => migratePostgres({ url, logger }))
-  return openPostgresManagementStore({ url, logger })
+  const { openPostgresHashKeyWriter } = await import('#adapters/postgres/postgres-hash-key-writer.ts')
+  const management = openPostgresManagementStore({ url, logger })
+  const hashKeys = openPostgresHashKeyWriter({ url, logger })
+  const close = async () => {
+    await Promise.all([management.close(), hashKeys.close()])
+  }
+  return { ...management, keepHashKey: hashKeys.keepHashKey, close }
 }
 
 /** @throws instead of a PortError an Error with a line for people. */

@@ -4,6 +4,7 @@
 
 import { jsonObjectOf } from '#adapters/sql/rows.ts'
 import type { PropertyBag } from '#core/json.ts'
+import type { HashKeyOverrideReader, HashKeyRow } from '#ports/hash-key-overrides.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { SubjectPerson, SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -16,7 +17,7 @@ import { postgresPortError } from './postgres-errors.ts'
  * with few under way, a busy front's look-ups share them, and a round trip of a millisecond still leaves room for 1,000 a ms.
  */
 const underWayMax = 2
-const sessionsMax = 2 * underWayMax
+const sessionsMax = 3 * underWayMax
 /** Whoever evaluates waits less; this frees the session. */
 const statementMsMax = 1_000
 const connectMsMax = 1_000
@@ -33,6 +34,13 @@ const findGroupsText = `
   JOIN "group" AS g
     ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`
 
+/** A person without rows gives one of NULLs, a distinct id of nobody gives none. */
+const findHashKeysText = `
+  SELECT k.place, o.feature_flag_key, o.hash_key
+  FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, distinct_id, place)
+  JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
+  LEFT JOIN flag_hash_key_override AS o ON o.person_id = d.person_id`
+
 interface GroupName {
   readonly projectId: number
   readonly typeIndex: number
@@ -48,7 +56,7 @@ interface PersonName {
 export function openPostgresSubjectStore(options: {
   url: string
   logger: Logger
-}): SubjectStore & { close(): Promise<void> } {
+}): SubjectStore & HashKeyOverrideReader & { close(): Promise<void> } {
   const pool = openPool({
     ...options,
     name: 'subjects',
@@ -61,12 +69,17 @@ export function openPostgresSubjectStore(options: {
   const groups: LookUps<GroupName, { properties: PropertyBag }> = lookUpTogether(underWayMax, names =>
     findGroups(pool, names),
   )
+  const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = lookUpTogether(underWayMax, names =>
+    findHashKeys(pool, names),
+  )
   return {
     // Text of PostgreSQL's holds no NUL, so what asks for one finds nothing; the statement would fail for all.
     findPerson: (projectId, distinctId) =>
       distinctId.includes('\0') ? null : persons.find(`${projectId} ${distinctId}`, { projectId, distinctId }),
     findGroup: (projectId, typeIndex, key) =>
       key.includes('\0') ? null : groups.find(`${projectId} ${typeIndex} ${key}`, { projectId, typeIndex, key }),
+    findHashKeys: (projectId, distinctId) =>
+      distinctId.includes('\0') ? null : hashKeys.find(`${projectId} ${distinctId}`, { projectId, distinctId }),
     close: () => pool.end(),
   }
 }
@@ -92,6 +105,17 @@ async function findGroups(
   const rows = await find<[number, string]>(pool, 'find-groups', findGroupsText, values)
   const found: ({ properties: PropertyBag } | PortError | null)[] = names.map(() => null)
   for (const [place, properties] of rows) found[place - 1] = orCorrupt(() => ({ properties: jsonObjectOf(properties) }))
+  return found
+}
+
+async function findHashKeys(pool: Pool, names: readonly PersonName[]): Promise<(HashKeyRow[] | null)[]> {
+  const values = [names.map(({ projectId }) => projectId), names.map(({ distinctId }) => distinctId)]
+  const rows = await find<[number, ...(HashKeyRow | [null, null])]>(pool, 'find-hash-keys', findHashKeysText, values)
+  const found: (HashKeyRow[] | null)[] = names.map(() => null)
+  for (const [place, flagKey, hashKey] of rows) {
+    found[place - 1] ??= []
+    if (flagKey !== null) found[place - 1]!.push([flagKey, hashKey])
+  }
   return found
 }
 

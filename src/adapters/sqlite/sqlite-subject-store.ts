@@ -4,6 +4,7 @@
 // locks and costs more than two look-ups (3.4 against 1.0 µs); the next turn sees whatever was committed in between.
 
 import { jsonObjectOf } from '#adapters/sql/rows.ts'
+import type { HashKeyOverrideReader, HashKeyRow } from '#ports/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
 import { openStateForReading, type SqliteDatabase, statePortError } from './open-sqlite.ts'
 
@@ -15,11 +16,20 @@ const findPersonText = `
 const findGroupText = `
   SELECT group_properties FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key = ?`
 
+/** A person without rows gives one of NULLs, a distinct id of nobody gives none. */
+const findHashKeysText = `
+  SELECT o.feature_flag_key, o.hash_key
+  FROM person_distinct_id AS d LEFT JOIN flag_hash_key_override AS o ON o.person_id = d.person_id
+  WHERE d.project_id = ? AND d.distinct_id = ?`
+
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */
-export function openSqliteSubjectStore(options: { dataFolder: string }): SubjectStore & { close(): void } {
+export function openSqliteSubjectStore(options: {
+  dataFolder: string
+}): SubjectStore & HashKeyOverrideReader & { close(): void } {
   const database = openStateForReading(options.dataFolder)
   const findPerson = database.prepare<[number, string], [string, string, number]>(findPersonText).raw()
   const findGroup = database.prepare<[number, number, string], [string]>(findGroupText).raw()
+  const findHashKeys = database.prepare<[number, string], HashKeyRow | [null, null]>(findHashKeysText).raw()
   const beginTurn = turnTransactions(database)
   return {
     findPerson(projectId, distinctId) {
@@ -37,6 +47,16 @@ export function openSqliteSubjectStore(options: { dataFolder: string }): Subject
         beginTurn()
         const row = findGroup.get(projectId, groupTypeIndex, groupKey)
         return row === undefined ? null : { properties: jsonObjectOf(row[0]) }
+      } catch (cause) {
+        throw statePortError(cause)
+      }
+    },
+    findHashKeys(projectId, distinctId) {
+      try {
+        beginTurn()
+        const rows = findHashKeys.all(projectId, distinctId)
+        if (rows.length === 0) return null
+        return rows[0]![0] === null ? [] : (rows as HashKeyRow[])
       } catch (cause) {
         throw statePortError(cause)
       }

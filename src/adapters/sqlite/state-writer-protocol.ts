@@ -3,11 +3,12 @@
 
 import { type JsonValue, parseJson } from '#core/json.ts'
 import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 
-/** What the threads serve together; the fronts' definitions are read there as well. */
-export type StateCalls = Omit<ManagementStore, 'close'> & Pick<DefinitionStore, 'loadChanges'>
+/** What the threads serve together; the fronts' definitions are read and their rows of experience continuity written there as well. */
+export type StateCalls = Omit<ManagementStore, 'close'> & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
 export type StateMethod = keyof StateCalls
 
 /**
@@ -66,6 +67,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   followLog: 'state',
   listOutcomes: 'state',
   loadChanges: 'state',
+  keepHashKey: 'state',
 }
 
 export interface StateThreadData {

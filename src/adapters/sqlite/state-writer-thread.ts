@@ -3,8 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
+import { PortError } from '#ports/port-error.ts'
 import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
+import { openHashKeyWriter } from './hash-key-writer.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 import {
@@ -24,15 +26,25 @@ try {
   if (access === 'write') await migrateSqlite(dataFolder)
   const store = openSqliteManagementStore({ dataFolder, access, busyTimeoutMs })
   const definitions = openDefinitionLoader({ dataFolder })
-  const calls: StateCalls = { ...store, loadChanges: definitions.loadChanges }
+  const hashKeys = access === 'write' ? openHashKeyWriter({ dataFolder }) : null
+  const calls: StateCalls = {
+    ...store,
+    loadChanges: definitions.loadChanges,
+    keepHashKey: hashKeys?.keepHashKey ?? refuseToWrite,
+  }
   port.on('message', (message: string | null) => {
-    if (message === null) void Promise.all([store.close(), definitions.close()]).then(() => port.close())
-    else void serve(calls, message)
+    if (message !== null) void serve(calls, message)
+    else void Promise.all([store.close(), definitions.close(), hashKeys?.close()]).then(() => port.close())
   })
   port.postMessage({ ready: true } satisfies StateThreadStart)
   giveBackWhenQuiet()
 } catch (cause) {
   port.postMessage({ ready: false, failure: failureOf(cause) } satisfies StateThreadStart)
+}
+
+/** Of a thread that only reads, which nobody asks for it. */
+function refuseToWrite(): Promise<never> {
+  return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
 }
 
 async function serve(calls: StateCalls, message: string): Promise<void> {

@@ -1,0 +1,82 @@
+// Writes the rows of experience continuity in PostgreSQL: one statement writes, a second sees what stands there, whoever
+// wrote it. Both ask the primary, since a replica may not have the row yet.
+
+import { storableText } from '#adapters/sql/storable-text.ts'
+import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { openPool } from './open-postgres.ts'
+import { postgresPortError } from './postgres-errors.ts'
+
+const sessionsMax = 4
+/** An evaluation waits no longer, neither for a lock nor for the disk. */
+const statementMsMax = 250
+const connectMsMax = 1_000
+/** A person that was merged away meanwhile: the second time, its ids lead to the survivor. */
+const attemptsMax = 2
+
+/**
+ * project id, both ids, flag keys, hash key. Two at once for persons that overlap may each find the other's rows missing:
+ * what one has written the other leaves as it is. In the order of the persons, so that no two wait for each other.
+ */
+const insertText = `
+  INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
+  SELECT DISTINCT $1::bigint, d.person_id, k.key, $4::text
+  FROM person_distinct_id AS d CROSS JOIN unnest($3::text[]) AS k (key)
+  WHERE d.project_id = $1::bigint AND d.distinct_id = ANY($2::text[])
+    AND NOT EXISTS (
+      SELECT 1 FROM person_distinct_id AS e JOIN flag_hash_key_override AS o ON o.person_id = e.person_id
+      WHERE e.project_id = $1::bigint AND e.distinct_id = ANY($2::text[]) AND o.feature_flag_key = k.key)
+  ORDER BY d.person_id, k.key
+  ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
+
+/** project id, both ids, the one that counts */
+const findText = `
+  SELECT o.feature_flag_key, o.hash_key
+  FROM person_distinct_id AS d JOIN flag_hash_key_override AS o ON o.person_id = d.person_id
+  WHERE d.project_id = $1::bigint AND d.distinct_id = ANY($2::text[])
+  ORDER BY d.distinct_id = $3::text`
+
+/** On a state that has been migrated. Opens nothing before the first call. */
+export function openPostgresHashKeyWriter(options: {
+  url: string
+  logger: Logger
+}): HashKeyOverrideWriter & { close(): Promise<void> } {
+  const pool = openPool({
+    ...options,
+    name: 'hash keys',
+    sizeMax: sessionsMax,
+    statementMsMax,
+    lockMsMax: statementMsMax,
+    connectMsMax,
+    isIndexed: true,
+  })
+  const run = async (name: string, text: string, values: unknown[]) => {
+    try {
+      return (await pool.query<[string, string]>({ name, text, values, rowMode: 'array' })).rows
+    } catch (cause) {
+      throw postgresPortError(cause)
+    }
+  }
+  return {
+    async keepHashKey({ projectId, distinctId, anonDistinctId, flagKeys }) {
+      // Nobody has an id with a NUL, and the statement would fail for it.
+      const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
+      if (ids.length === 0) return []
+      await again(() => run('keep-hash-key', insertText, [projectId, ids, flagKeys, storableText(anonDistinctId)]))
+      const rows = await run('find-hash-keys', findText, [projectId, ids, storableText(distinctId)])
+      return [...new Map<string, string>(rows)] satisfies HashKeyRow[] // the last one counts: that of `distinctId`
+    },
+    close: () => pool.end(),
+  }
+}
+
+async function again<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work()
+    } catch (cause) {
+      if (!(cause instanceof PortError) || cause.code !== 'conflict' || attempt === attemptsMax) throw cause
+    }
+  }
+}
