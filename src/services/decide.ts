@@ -45,6 +45,18 @@ export type DecideResult =
 export interface DecideService {
   /** Never rejects for a store that is down: the flags that need it are unknown then. @param nowMs epoch ms. */
   decide(request: EvaluationRequest, nowMs: number): MaybePromise<DecideResult>
+  /**
+   * The same for some flags of a project that need not be the one that is served, told to a trace: nothing is counted,
+   * and with `detailedAnalysis` in the request nothing is written.
+   * @param selected as `selectFlags` gives it.
+   */
+  traceEvaluation(
+    project: CompiledProject,
+    selected: readonly boolean[] | null,
+    request: SubjectRequest,
+    nowMs: number,
+    trace: EvaluationTrace,
+  ): MaybePromise<{ readonly evaluation: FlagEvaluation; readonly subject: EvaluationSubject }>
 }
 
 /** A busy front has some hundred look-ups under way; these many wait for a store that is slow. */
@@ -78,6 +90,12 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
         ? project.then(found => decideFor(found, request, nowMs))
         : decideFor(project, request, nowMs)
     },
+    traceEvaluation(project, selected, request, nowMs, trace) {
+      const evaluate = (subject: EvaluationSubject) =>
+        runInSlices(new FlagEvaluation(project, selected, subject, trace), evaluation => ({ evaluation, subject }))
+      const subject = loadSubject(project, needsOfSelected(project, selected), request, nowMs)
+      return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
+    },
   }
 
   function decideFor(
@@ -93,25 +111,26 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
 
     const selected = selectFlags(project, request.selection)
     const trace = request.detailedAnalysis ? new EvaluationTrace() : null
-    const evaluate = (subject: EvaluationSubject) => runInSlices(new FlagEvaluation(project, selected, subject, trace))
+    const evaluate = (subject: EvaluationSubject) =>
+      runInSlices(new FlagEvaluation(project, selected, subject, trace), finished)
     const needs = needsOfSelected(project, selected)
     const subject = loadSubject(project, needs, request, nowMs)
     return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
   }
 
-  function runInSlices(evaluation: FlagEvaluation): MaybePromise<DecideResult> {
+  function runInSlices<T>(evaluation: FlagEvaluation, finish: (evaluation: FlagEvaluation) => T): MaybePromise<T> {
     let sliceEndMs = 0
     const isTimeUp = () => {
       const nowMs = monotonicNowMs()
       if (sliceEndMs === 0) sliceEndMs = nowMs + sliceMs
       return nowMs >= sliceEndMs
     }
-    if (evaluation.advance(isTimeUp)) return finished(evaluation)
+    if (evaluation.advance(isTimeUp)) return finish(evaluation)
     return new Promise((resolve, reject) => {
       const goOn = () => {
         try {
           sliceEndMs = 0
-          if (evaluation.advance(isTimeUp)) resolve(finished(evaluation))
+          if (evaluation.advance(isTimeUp)) resolve(finish(evaluation))
           else setImmediate(goOn)
         } catch (cause) {
           reject(cause)
