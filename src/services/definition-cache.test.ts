@@ -5,7 +5,7 @@ import { noQuotas } from '#core/project.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../tests/support/eventually.ts'
-import { startDefinitionCache } from './definition-cache.ts'
+import { type ServedChanges, startDefinitionCache } from './definition-cache.ts'
 
 function definitionsOf(id: number, apiToken: string, revision: number): ProjectDefinitions {
   const project = {
@@ -135,5 +135,60 @@ describe('the definition cache', () => {
     await new Promise(resolve => setTimeout(resolve, 20))
     assert.equal(cache.findByToken('phc_a'), 1)
     assert.ok(cache.isServing())
+  })
+
+  it('says which projects changed and which are gone, also when it starts over', async t => {
+    let revision = 5
+    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_b', 5)]
+    const store: DefinitionStore = {
+      revision: async () => revision,
+      loadChanges: async after => {
+        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
+      },
+    }
+    const told: ServedChanges[] = []
+    const cache = await startDefinitionCache({ ...options, store, onRevision: changes => told.push(changes) })
+    t.after(() => cache.close())
+    revision = 6
+    projects = [definitionsOf(1, 'phc_a', 6), definitionsOf(2, 'phc_b', 5)]
+    await cache.catchUp(6)
+    revision = 3
+    projects = [definitionsOf(1, 'phc_a', 3)]
+    await cache.catchUp(3)
+    const one = { id: 1, apiToken: 'phc_a' }
+    assert.deepEqual(told, [
+      {
+        projects: [
+          { ...one, revision: 4 },
+          { id: 2, apiToken: 'phc_b', revision: 5 },
+        ],
+        deletedProjectIds: [],
+      },
+      { projects: [{ ...one, revision: 6 }], deletedProjectIds: [] },
+      { projects: [{ ...one, revision: 3 }], deletedProjectIds: [2] },
+    ])
+  })
+
+  it('looks once for a revision that a client heard of elsewhere, however many clients did, and never for one it serves', async t => {
+    let asked = 0
+    const latest = { revision: 1, projects: [definitionsOf(1, 'phc_a', 1)], deletedProjectIds: [] }
+    const store: DefinitionStore = {
+      revision: async () => {
+        asked++
+        return latest.revision
+      },
+      loadChanges: async () => latest,
+    }
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    await cache.hearOf(1)
+    assert.equal(asked, 0)
+    latest.revision = 2
+    latest.projects = [definitionsOf(1, 'phc_a', 2)]
+    await Promise.all([cache.hearOf(2), cache.hearOf(2), cache.hearOf(999)])
+    assert.equal(asked, 1)
+    assert.equal(cache.findByToken('phc_a'), 2)
+    await cache.hearOf(999)
+    assert.equal(asked, 2)
   })
 })

@@ -2,16 +2,24 @@
 // Follows the instance's revision; a write by this process is served before it is answered (`catchUp`), writes of other
 // processes as soon as the store tells of them, within the polling interval at the latest. Knows nothing of how a project is compiled.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface DefinitionCache<T> {
   /** The project of a project API key, or null. */
   findByToken(token: string): T | null
   findById(projectId: number): T | null
+  /** The project that a valid secret key belongs to; by SHA-256, hex, so the look-up tells nothing about a key. */
+  findBySecretHash(secretHash: string): T | null
   /** Resolves when everything up to `revision` is served. */
   catchUp(revision: number): Promise<void>
+  /**
+   * For a client that heard of `revision` from another process: asks the store at most once, unless that is served. Never
+   * rejects, and waits no longer than a second.
+   */
+  hearOf(revision: number): Promise<void>
   /** Whether definitions were read; the last ones go on being served while reading newer ones fails. */
   isServing(): boolean
   close(): void
@@ -22,10 +30,20 @@ export interface DefinitionCacheOptions<T> {
   readonly compile: (definitions: ProjectDefinitions) => T
   readonly logger: Logger
   /** Called when another revision is served: something changed, here or elsewhere, if only a key. */
-  readonly onRevision?: () => void
+  readonly onRevision?: (changes: ServedChanges) => void
   /** How often to ask for the revision, ms. */
   readonly pollMs: number
 }
+
+/** What is served since another revision is. */
+export interface ServedChanges {
+  /** With the revision of their last change and the key that finds them now. */
+  readonly projects: readonly { readonly id: number; readonly apiToken: string; readonly revision: number }[]
+  readonly deletedProjectIds: readonly number[]
+}
+
+/** What `hearOf` may take of somebody's request. */
+const hearingMsMax = 1_000
 
 /** One line per this long while the state cannot be read; it is asked five times a second. */
 const complaintPauseMs = 10_000
@@ -33,12 +51,14 @@ const complaintPauseMs = 10_000
 /** Loads everything, then follows. @throws PortError when the first load fails. */
 export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>): Promise<DefinitionCache<T>> {
   const byToken = new Map<string, T>()
-  const byId = new Map<number, { token: string; compiled: T }>()
+  const byId = new Map<number, { token: string; secretHashes: readonly string[]; compiled: T }>()
+  const bySecretHash = new Map<string, T>()
   let served = -1
   let loading: Promise<void> | undefined
   let complainedAtMs = Number.NEGATIVE_INFINITY
   let isPolling = false
   let startsOver = false
+  let hearing: Promise<void> | undefined
 
   await refresh()
   const timer = setInterval(() => void poll(), options.pollMs)
@@ -48,7 +68,9 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   return {
     findByToken: token => byToken.get(token) ?? null,
     findById: projectId => byId.get(projectId)?.compiled ?? null,
+    findBySecretHash: secretHash => bySecretHash.get(secretHash) ?? null,
     catchUp,
+    hearOf,
     isServing: () => served >= 0,
     close: () => clearInterval(timer),
   }
@@ -57,6 +79,14 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     // Another write may have been loaded after it, or what is served is from before the store came back from an older copy.
     if (revision < served) await askForRevision()
     while (startsOver || served < revision) await refresh()
+  }
+
+  async function hearOf(revision: number): Promise<void> {
+    if (served >= revision) return
+    hearing ??= follow(askForRevision).finally(() => {
+      hearing = undefined
+    })
+    await Promise.race([hearing, sleep(hearingMsMax, undefined, { ref: false })])
   }
 
   /** A store that came back from an older copy: what it lacks is served here, and what is new counts from there on. */
@@ -100,9 +130,11 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   async function load(): Promise<void> {
     const isEverything = startsOver
     const changes = await options.store.loadChanges(isEverything ? -1 : served)
+    const idsBefore = isEverything ? [...byId.keys()] : []
     if (isEverything) {
       byToken.clear()
       byId.clear()
+      bySecretHash.clear()
       startsOver = false
     }
     for (const projectId of changes.deletedProjectIds) forget(projectId)
@@ -110,18 +142,29 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
       const { id, apiToken } = definitions.project
       const compiled = options.compile(definitions)
       forget(id)
-      byId.set(id, { token: apiToken, compiled })
+      const { secretKeyHashes: secretHashes } = definitions
+      byId.set(id, { token: apiToken, secretHashes, compiled })
       byToken.set(apiToken, compiled)
+      for (const secretHash of secretHashes) bySecretHash.set(secretHash, compiled)
     }
     const isOther = isEverything || changes.revision !== served
     served = changes.revision
-    if (isOther) options.onRevision?.()
+    if (isOther) options.onRevision?.(servedChanges(changes, idsBefore))
+  }
+
+  /** @param idsBefore those that a start from the beginning may not have found again. */
+  function servedChanges(changes: DefinitionChanges, idsBefore: readonly number[]): ServedChanges {
+    return {
+      projects: changes.projects.map(({ project: { id, apiToken }, revision }) => ({ id, apiToken, revision })),
+      deletedProjectIds: [...changes.deletedProjectIds, ...idsBefore.filter(id => !byId.has(id))],
+    }
   }
 
   function forget(projectId: number): void {
     const known = byId.get(projectId)
     if (known === undefined) return
     if (byToken.get(known.token) === known.compiled) byToken.delete(known.token) // the key may be another project's by now
+    for (const secretHash of known.secretHashes) bySecretHash.delete(secretHash)
     byId.delete(projectId)
   }
 }

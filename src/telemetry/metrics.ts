@@ -73,6 +73,16 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['reason'],
       registers,
     }),
+    changeStreams: new Gauge({
+      name: 'pennon_change_streams',
+      help: 'Open change streams.',
+      registers,
+    }),
+    changeStreamsDropped: new Counter({
+      name: 'pennon_change_streams_dropped_total',
+      help: 'Change streams that were closed because their client took nothing.',
+      registers,
+    }),
     logQueueRecords: new Gauge({
       name: 'pennon_log_queue_records',
       help: 'Records waiting for the log to commit.',
