@@ -19,15 +19,13 @@ function storable(argument: unknown): unknown {
 
 /** The object itself, or a copy when one of its own texts cannot be stored. What lies deeper is left as it is. */
 export function storableFields<T extends object>(fields: T): T {
-  let copy: Record<string, unknown> | undefined
+  const replaced: Record<string, string> = {}
   for (const [key, value] of Object.entries(fields)) {
     if (typeof value !== 'string') continue
     const text = storableText(value)
-    if (text === value) continue
-    copy ??= { ...fields }
-    copy[key] = text
+    if (text !== value) replaced[key] = text
   }
-  return (copy as T | undefined) ?? fields
+  return Object.keys(replaced).length === 0 ? fields : { ...fields, ...replaced }
 }
 
 /** NUL and lone surrogates become U+FFFD. Source: docs/wire/ingestion.md 2.2. */
