@@ -130,6 +130,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const decide = createDecideService({
     findProject: token => definitions.findByToken(token),
     subjects: state.subjects,
+    hashKeys: { findHashKeys: state.subjects.findHashKeys, keepHashKey: management.keepHashKey },
     geoip: options.geoip,
     countFlagRequest: flagRequests.count,
     metrics,

@@ -11,10 +11,12 @@ import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
+import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { guardSubjects } from './guarded-subjects.ts'
+import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { type GuardOptions, guardStore } from './store-guard.ts'
 
@@ -22,6 +24,7 @@ export interface DecideServiceOptions {
   /** The compiled definitions of a project API key; null: no such project. */
   readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
   readonly subjects: SubjectStore
+  readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
   /** Null: there is no database of locations. */
   readonly geoip: Geoip | null
   /** Whether the project has used up its flag requests; those of a project with a quota of 0 always are. */
@@ -62,23 +65,36 @@ export interface DecideService {
 /** A busy front has some hundred look-ups under way; these many wait for a store that is slow. */
 const storeLimits = { timeoutMs: 250, pendingMax: 10_000, failuresMax: 5, restMs: 1_000, startTimer: startNodeTimer }
 
+/** A state thread takes as many calls at once, and the private API's are among them. */
+const waitingWritesMax = 500
+
 /** An evaluation gives the event loop back after so long. */
 const sliceMs = 10
 
 export function createDecideService(options: DecideServiceOptions): DecideService {
   const { logger, metrics } = options
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
+  const limits = { ...storeLimits, ...options.guard, monotonicNowMs }
   const reads = guardStore({
     port: 'subject-store',
     task: 'reading stored persons and groups',
     logger,
     metrics,
-    ...storeLimits,
-    ...options.guard,
-    monotonicNowMs,
+    ...limits,
   })
-  const subjects = guardSubjects(options.subjects, reads)
-  const loadSubject = createSubjectLoader({ subjects, geoip: options.geoip })
+  const writes = guardStore({
+    port: 'hash-key-overrides',
+    task: 'keeping the flags of people who log in',
+    logger,
+    metrics,
+    ...limits,
+    pendingMax: waitingWritesMax,
+  })
+  const loadSubject = createSubjectLoader({
+    subjects: guardSubjects(options.subjects, reads),
+    loadHashKeys: createHashKeyLoader({ hashKeys: options.hashKeys, reads, writes, ...limits }),
+    geoip: options.geoip,
+  })
   const evaluated = metrics.flagEvaluations.labels('evaluated')
   const withErrors = metrics.flagEvaluations.labels('evaluated_with_errors')
   const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)

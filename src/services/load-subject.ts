@@ -5,8 +5,8 @@ import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import {
   type EvaluationSubject,
+  type HashKeyOverrides,
   noGroupRows,
-  noHashKeyOverrides,
   usableGroupKey,
 } from '#core/flags/evaluation-subject.ts'
 import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
@@ -17,10 +17,13 @@ import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { SubjectPerson } from '#ports/subject-store.ts'
 import type { GuardedSubjects } from './guarded-subjects.ts'
+import type { createHashKeyLoader } from './load-hash-keys.ts'
 import type { Loaded } from './store-guard.ts'
 
 export interface LoadSubjectOptions {
   readonly subjects: GuardedSubjects
+  /** As `createHashKeyLoader` makes it. */
+  readonly loadHashKeys: ReturnType<typeof createHashKeyLoader>
   /** Null: there is no database of locations. */
   readonly geoip: Geoip | null
 }
@@ -42,15 +45,17 @@ export function createSubjectLoader(
   request: SubjectRequest,
   nowMs: number,
 ) => MaybePromise<EvaluationSubject> {
-  const { subjects } = options
+  const { subjects, loadHashKeys } = options
 
   return (project, needs, request, nowMs) => {
     const asked = askedOf(project, request)
     const person = loadPerson(project, needs, request, asked)
     const groupRows = loadGroupRows(project, needs, asked)
+    const hashKeys = loadHashKeys(project, needs, request)
     const subjectOf = (
       loadedPerson: EvaluationSubject['person'],
       loadedRows: EvaluationSubject['groupRows'],
+      hashKeyOverrides: HashKeyOverrides,
     ): EvaluationSubject => {
       return {
         ...asked,
@@ -58,13 +63,13 @@ export function createSubjectLoader(
         deviceId: request.deviceId,
         person: loadedPerson,
         groupRows: loadedRows,
-        hashKeyOverrides: noHashKeyOverrides,
+        hashKeyOverrides,
         nowMs,
       }
     }
-    return person instanceof Promise || groupRows instanceof Promise
-      ? Promise.all([person, groupRows]).then(loaded => subjectOf(...loaded))
-      : subjectOf(person, groupRows)
+    return person instanceof Promise || groupRows instanceof Promise || hashKeys instanceof Promise
+      ? Promise.all([person, groupRows, hashKeys]).then(loaded => subjectOf(...loaded))
+      : subjectOf(person, groupRows, hashKeys)
   }
 
   /** What the request itself says of the subject. */

@@ -74,6 +74,11 @@ export function compileTestProject({
 
 export const emptySubjects: SubjectStore = { findPerson: () => null, findGroup: () => null }
 
+export const emptyHashKeys: DecideServiceOptions['hashKeys'] = {
+  findHashKeys: () => null,
+  keepHashKey: async () => [],
+}
+
 export interface DecideAnswer {
   readonly status: number
   readonly headers: Headers
@@ -82,7 +87,7 @@ export interface DecideAnswer {
   readonly json: JsonObject
 }
 
-export interface DecideServerOptions extends TestDefinitions, Partial<Pick<DecideServiceOptions, 'guard' | 'geoip'>> {
+export interface DecideServerOptions extends TestDefinitions, Partial<Pick<DecideServiceOptions, 'guard' | 'geoip' | 'hashKeys'>> {
   readonly subjects?: SubjectStore
   readonly now?: string
   readonly threadEntry?: URL
@@ -100,6 +105,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
   const decide = createDecideService({
     findProject: apiKey => (apiKey === compiled.project.apiToken ? compiled : null),
     subjects: options.subjects ?? emptySubjects,
+    hashKeys: options.hashKeys ?? emptyHashKeys,
     geoip: options.geoip ?? null,
     guard: options.guard,
     countFlagRequest: projectId => counted.push(projectId),

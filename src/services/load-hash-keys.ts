@@ -1,0 +1,97 @@
+// Experience continuity for one request: reads the rows that keep its person's buckets, and leaves some behind when an
+// anonymous id comes with an id whose person has none yet. A person who was here before costs one read.
+// Source: docs/wire/evaluation.md 5.13.
+
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation-subject.ts'
+import type { FlagNeeds } from '#core/flags/flag-needs.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { HashKeyOverrideReader, HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import type { Loaded, StoreGuard } from './store-guard.ts'
+
+export interface LoadHashKeysOptions {
+  readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
+  /** The one of the store that is read. */
+  readonly reads: StoreGuard
+  /** One of its own: while nothing can be written, what is stored still counts. */
+  readonly writes: StoreGuard
+  /** Bounds reading and writing together. */
+  readonly timeoutMs: number
+  readonly monotonicNowMs: () => number
+}
+
+type Request = Pick<EvaluationRequest, 'anonDistinctId' | 'detailedAnalysis' | 'onlyUseOverridePersonProperties'> & {
+  readonly distinctId: string
+}
+
+/** Ours: as long as an id of a person can be. A longer one decides, but is not stored: anybody with the public key can send one. */
+const hashKeyCharsMax = 400
+
+/**
+ * @param needs of the flags that will be evaluated.
+ * @returns a function that never rejects: flags without a row fail when rows could not be read, or written.
+ */
+export function createHashKeyLoader(
+  options: LoadHashKeysOptions,
+): (project: CompiledProject, needs: FlagNeeds, request: Request) => MaybePromise<HashKeyOverrides> {
+  const { hashKeys, reads, writes, monotonicNowMs } = options
+
+  return (project, needs, request) => {
+    const mayWrite = needs.continuity && leavesRows(request)
+    if (!mayWrite && !needs.hashKeyOverrides) return noHashKeyOverrides
+    const untilMs = monotonicNowMs() + options.timeoutMs
+    const found = reads.run(() => findRows(project.project.id, request))
+    const next = (loaded: Loaded<FoundRows>): MaybePromise<HashKeyOverrides> => {
+      if (!loaded.ok) return { ...noHashKeyOverrides, failure }
+      const { rows, hasPerson } = loaded.value
+      if (!mayWrite || !hasPerson) return { rows, failure: null }
+      const missing = project.continuityFlagKeys.filter(key => !rows.has(key))
+      return missing.length === 0 ? { rows, failure: null } : keepMissing(project, request, rows, missing, untilMs)
+    }
+    return found instanceof Promise ? found.then(next) : next(found)
+  }
+
+  /** Rows of both ids' persons; those of the person who owns the distinct id win. */
+  function findRows(projectId: number, { distinctId, anonDistinctId }: Request): MaybePromise<FoundRows> {
+    const own = hashKeys.findHashKeys(projectId, distinctId)
+    const others =
+      anonDistinctId === null || anonDistinctId === distinctId ? null : hashKeys.findHashKeys(projectId, anonDistinctId)
+    return own instanceof Promise || others instanceof Promise
+      ? Promise.all([own, others]).then(found => foundRows(...found))
+      : foundRows(own, others)
+  }
+
+  function keepMissing(
+    project: CompiledProject,
+    { distinctId, anonDistinctId }: Request,
+    rows: HashKeyOverrides['rows'],
+    flagKeys: readonly string[],
+    untilMs: number,
+  ): MaybePromise<HashKeyOverrides> {
+    const leftMs = untilMs - monotonicNowMs()
+    if (leftMs <= 0) return { rows, failure }
+    const assignment = { projectId: project.project.id, distinctId, anonDistinctId: anonDistinctId!, flagKeys }
+    const kept = writes.run(() => hashKeys.keepHashKey(assignment), leftMs)
+    // What is stored counts, not what was to be stored: another request of this person may have been first.
+    const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
+      stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }
+    return kept instanceof Promise ? kept.then(next) : next(kept)
+  }
+}
+
+const failure = 'hash_key_override_error'
+
+interface FoundRows {
+  readonly rows: ReadonlyMap<string, string>
+  readonly hasPerson: boolean
+}
+
+function foundRows(own: readonly HashKeyRow[] | null, others: readonly HashKeyRow[] | null): FoundRows {
+  return { rows: new Map([...(others ?? []), ...(own ?? [])]), hasPerson: own !== null || others !== null }
+}
+
+function leavesRows({ anonDistinctId, detailedAnalysis, onlyUseOverridePersonProperties }: Request): boolean {
+  if (anonDistinctId === null || anonDistinctId.length > hashKeyCharsMax) return false
+  return !detailedAnalysis && !onlyUseOverridePersonProperties
+}
