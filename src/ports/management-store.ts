@@ -8,6 +8,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
+import type { CohortStore } from './cohort-store.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
 import type { ExperimentStore } from './experiment-store.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
@@ -197,6 +198,7 @@ export interface ManagementStore
     PersonalKeyStore,
     SecretKeyStore,
     FlagStore,
+    CohortStore,
     EarlyAccessStore,
     SurveyStore,
     ExperimentStore,

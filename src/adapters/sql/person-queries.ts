@@ -16,7 +16,7 @@ export function personQueries(db: Kysely<StateSchema>): PersonQueryStore {
         .where('project_id', '=', projectId)
         .where('uuid', '=', uuid)
         .execute()
-      return (await viewsOf(db, rows))[0] ?? null
+      return (await personViews(db, rows))[0] ?? null
     },
 
     async listPersons(projectId, { distinctId, uuid, search, limit, offset }) {
@@ -42,12 +42,16 @@ export function personQueries(db: Kysely<StateSchema>): PersonQueryStore {
         .limit(limit + 1)
         .offset(offset)
         .execute()
-      return { results: await viewsOf(db, rows.slice(0, limit)), hasMore: rows.length > limit }
+      return { results: await personViews(db, rows.slice(0, limit)), hasMore: rows.length > limit }
     },
   }
 }
 
-async function viewsOf(db: Kysely<StateSchema>, rows: readonly Selectable<PersonTable>[]): Promise<PersonView[]> {
+/** With their distinct ids and stored flag assignments, in the order of the rows. */
+export async function personViews(
+  db: Kysely<StateSchema>,
+  rows: readonly Selectable<PersonTable>[],
+): Promise<PersonView[]> {
   if (rows.length === 0) return []
   const ids = rows.map(row => row.id)
   const mappings = await db

@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { LogLane } from '#core/events/captured-event.ts'
 import type { ChunkOutcome } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
+import { cohortQueries } from './cohort-queries.ts'
 import { earlyAccessQueries } from './early-access-queries.ts'
 import { experimentQueries } from './experiment-queries.ts'
 import { flagQueries } from './flag-queries.ts'
@@ -27,6 +28,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...personalKeyQueries(db),
     ...secretKeyQueries(db),
     ...flagQueries(db),
+    ...cohortQueries(db),
     ...earlyAccessQueries(db),
     ...surveyQueries(db),
     ...experimentQueries(db),

@@ -22,6 +22,7 @@ export interface Operation {
   readonly summary: string
   readonly query: QuerySpec
   readonly body: TSchema | null
+  readonly takesForms: boolean
   readonly success: { readonly status: number; readonly schema: TSchema | null }
 }
 
@@ -54,6 +55,10 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly scope: string
   readonly query?: Q
   readonly body?: S
+  /** Bytes of a body, unless the usual `managementBodyBytesMax`; JSON never takes more than that. */
+  readonly bodyBytesMax?: number
+  /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
+  readonly takesForms?: true
   readonly success: { readonly status: number; readonly schema?: TSchema }
 }
 
@@ -137,11 +142,16 @@ function findProjectOf(
 
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
   const parseBody =
-    endpoint.body === undefined ? null : createBodyParser(endpoint.body, endpoint.success.schema ?? null)
+    endpoint.body === undefined
+      ? null
+      : createBodyParser(endpoint.body, endpoint.success.schema ?? null, {
+          jsonBytesMax: managementBodyBytesMax,
+          takesForms: endpoint.takesForms === true,
+        })
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)
-    const body = await parseBody?.(request.body as Buffer)
+    const body = await parseBody?.(request.body as Buffer, request.headers['content-type'] ?? '')
     if (body?.ok === false) return refusal(body.error)
     return {
       request,
@@ -167,7 +177,7 @@ function toRoute(
     access: 'personal_key',
     scope: endpoint.scope,
     group: 'management',
-    bodyLimitBytes: managementBodyBytesMax,
+    bodyLimitBytes: endpoint.bodyBytesMax ?? managementBodyBytesMax,
     operation: {
       // Ids are unique in a document: the second path of an endpoint gets a number.
       id: pathIndex === 0 ? endpoint.id : `${endpoint.id}_${pathIndex + 1}`,
@@ -175,6 +185,7 @@ function toRoute(
       summary: endpoint.summary,
       query: endpoint.query ?? {},
       body: endpoint.body ?? null,
+      takesForms: endpoint.takesForms === true,
       success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null },
     },
     handler: async (request, reply) => {

@@ -1,5 +1,6 @@
 // The whole private API: every resource's routes in one table.
 
+import { cohortsRoutes } from './cohorts.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ManagementRoute } from './endpoint.ts'
 import { eventsRoutes } from './events.ts'
@@ -21,6 +22,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...usersRoutes(deps),
     ...featureFlagsRoutes(deps),
     ...flagVersionsRoutes(deps),
+    ...cohortsRoutes(deps),
     ...personsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),

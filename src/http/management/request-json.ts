@@ -4,26 +4,39 @@ import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { WireError } from '#wire/wire-error.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
 import { findMisspelt, propertyNames } from './misspelt.ts'
+import { isMultipart, parseForm } from './request-form.ts'
 
-/** Deeper than any flag; far below what recursive code stands. */
-const nestingMax = 100
+/** A cohort's groups may be nested 64 deep, two levels each; far below what recursive code stands. */
+const nestingMax = 300
 
-export type BodyParser = (bytes: Buffer) => Promise<Result<JsonObject, WireError>>
+export type BodyParser = (bytes: Buffer, contentType: string) => Promise<Result<JsonObject, WireError>>
+
+export interface BodyParserOptions {
+  /** Of JSON, where the route takes larger bodies for the sake of forms. */
+  readonly jsonBytesMax: number
+  readonly takesForms: boolean
+}
 
 /**
  * Compiles the schema with the first body, not before: the compiler is 8 MiB, and most starts never need it. An empty
  * body is `{}`. Fields that the schema does not name are let through, unless they are one of its own misspelt.
  * @param answerSchema what the endpoint answers: a client may send back all that it was given.
  */
-export function createBodyParser(schema: TSchema, answerSchema: TSchema | null): BodyParser {
+export function createBodyParser(
+  schema: TSchema,
+  answerSchema: TSchema | null,
+  options: BodyParserOptions,
+): BodyParser {
   let compiled: ReturnType<typeof compile> | undefined
   const fields = propertyNames(schema)
   const answered = new Set(answerSchema === null ? [] : propertyNames(answerSchema))
-  return async bytes => {
-    const parsed = parseBody(bytes)
+  return async (bytes, contentType) => {
+    const isForm = options.takesForms && isMultipart(contentType)
+    if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLarge(options.jsonBytesMax))
+    const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
     const misspelt = findMisspelt('field', parsed.value, fields, answered)
     if (misspelt !== null) return err(misspelt)
@@ -38,6 +51,11 @@ export function createBodyParser(schema: TSchema, answerSchema: TSchema | null):
 async function compile(schema: TSchema) {
   const { Compile } = await import('typebox/compile')
   return Compile(schema)
+}
+
+function jsonTooLarge(bytesMax: number): WireError {
+  const detail = `JSON bodies have at most ${bytesMax} bytes; larger lists come as a csv file of multipart/form-data.`
+  return wireError(413, 'payload_too_large', detail)
 }
 
 function parseBody(bytes: Buffer): Result<JsonObject, WireError> {

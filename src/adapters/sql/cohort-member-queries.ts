@@ -1,0 +1,229 @@
+// Members of static cohorts: rows of persons. Ids are resolved in the transaction that writes, so that a person that is
+// merged away at the same moment is either found as the survivor or not at all.
+
+import { type Kysely, sql } from 'kysely'
+import type { MemberChange, MemberIds } from '#core/cohorts/member-ids.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { CohortStore } from '#ports/cohort-store.ts'
+import { personViews } from './person-queries.ts'
+import type { StateSchema } from './schema.ts'
+import { storableText } from './storable-text.ts'
+
+/** Parameters of one statement; the engines take far more, but each length is a statement of its own. */
+const idsPerStatement = 500
+/** Properties of one page of persons; the largest person alone may have more. */
+const pageTextCharsMax = 4 * 1024 * 1024
+
+type MemberQueries = Pick<
+  CohortStore,
+  | 'addCohortMembers'
+  | 'removeCohortMembers'
+  | 'listCohortMembers'
+  | 'listPersonsAfter'
+  | 'countCohortMembers'
+  | 'saveCohortCount'
+>
+
+export function cohortMemberQueries(db: Kysely<StateSchema>): MemberQueries {
+  return {
+    addCohortMembers: (projectId, cohortId, members) =>
+      change(db, projectId, cohortId, members, async (trx, personIds) => {
+        const { numInsertedOrUpdatedRows = 0n } = await trx
+          .insertInto('cohort_person')
+          .values(personIds.map(personId => ({ person_id: personId, cohort_id: cohortId })))
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+        return Number(numInsertedOrUpdatedRows)
+      }),
+
+    removeCohortMembers: (projectId, cohortId, members) =>
+      change(db, projectId, cohortId, members, async (trx, personIds) => {
+        const { numDeletedRows } = await trx
+          .deleteFrom('cohort_person')
+          .where('cohort_id', '=', cohortId)
+          .where('person_id', 'in', personIds)
+          .executeTakeFirstOrThrow()
+        return Number(numDeletedRows)
+      }),
+
+    listCohortMembers: (projectId, cohortId, { afterPersonId, limit }) =>
+      pageOf(
+        db,
+        db
+          .selectFrom('cohort_person')
+          .innerJoin('person', 'person.id', 'cohort_person.person_id')
+          .select(['person.id as id', sql<number>`length(person.properties)`.as('chars')])
+          .where('cohort_person.cohort_id', '=', cohortId)
+          .where('cohort_person.person_id', '>', afterPersonId)
+          .where('person.project_id', '=', projectId)
+          .orderBy('cohort_person.person_id')
+          .limit(limit + 1),
+        limit,
+      ),
+
+    listPersonsAfter: (projectId, { afterPersonId, limit }) =>
+      pageOf(
+        db,
+        db
+          .selectFrom('person')
+          .select(['id', sql<number>`length(properties)`.as('chars')])
+          .where('project_id', '=', projectId)
+          .where('id', '>', afterPersonId)
+          .orderBy('id')
+          .limit(limit + 1),
+        limit,
+      ),
+
+    async countCohortMembers(cohortId) {
+      const { count } = await db
+        .selectFrom('cohort_person')
+        .select(eb => eb.fn.countAll().as('count'))
+        .where('cohort_id', '=', cohortId)
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
+
+    async saveCohortCount(projectId, cohortId, count, countedAtMs) {
+      await db
+        .updateTable('cohort')
+        .set({ member_count: count, counted_at: countedAtMs })
+        .where('id', '=', cohortId)
+        .where('project_id', '=', projectId)
+        .execute()
+    },
+  }
+}
+
+/** @param write changes the rows of these persons, at most `idsPerStatement`, and says how many. */
+function change(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  cohortId: number,
+  members: MemberIds,
+  write: (trx: Kysely<StateSchema>, personIds: readonly number[]) => Promise<number>,
+): Promise<Result<MemberChange, 'not_static'>> {
+  return db.transaction().execute(async trx => {
+    const cohort = await trx
+      .selectFrom('cohort')
+      .select('is_static')
+      .where('id', '=', cohortId)
+      .where('project_id', '=', projectId)
+      .where('deleted', '=', 0)
+      .executeTakeFirst()
+    if (cohort?.is_static !== 1) return err('not_static')
+    const personOfId = await resolve(trx, projectId, members)
+    const personIds = [...new Set(personOfId.values())]
+    let changedCount = 0
+    for (const batch of batches(personIds)) changedCount += await write(trx, batch)
+    return ok({
+      changedCount,
+      unchangedCount: personIds.length - changedCount,
+      unknownIds: [...new Set(members.ids)].filter(id => !personOfId.has(id)),
+    })
+  })
+}
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Person by id as it was given. */
+async function resolve(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  { kind, ids }: MemberIds,
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  const unique = [...new Set(ids)]
+  const take = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
+    for (const batch of batches(wanted)) {
+      const persons = await find(batch.map(stored))
+      for (const id of batch) {
+        const person = persons.get(stored(id))
+        if (person !== undefined) found.set(id, person)
+      }
+    }
+    return wanted.filter(id => !found.has(id))
+  }
+  // A uuid is kept in lower case; a distinct id as it came.
+  const stored = (id: string) => storableText(kind === 'person' ? id.toLowerCase() : id)
+  if (kind === 'person') {
+    await take(
+      unique.filter(id => /^\d{1,15}$/.test(id)),
+      batch => personsById(trx, projectId, batch),
+    )
+    await take(
+      unique.filter(id => uuidForm.test(id)),
+      batch => personsByUuid(trx, projectId, batch),
+    )
+    return found
+  }
+  const unknown = await take(unique, batch => personsByDistinctId(trx, projectId, batch))
+  if (kind === 'any')
+    await take(
+      unknown.filter(id => uuidForm.test(id)),
+      async batch => {
+        const persons = await personsByUuid(
+          trx,
+          projectId,
+          batch.map(id => id.toLowerCase()),
+        )
+        return new Map(
+          batch.flatMap(id => (persons.has(id.toLowerCase()) ? [[id, persons.get(id.toLowerCase())!]] : [])),
+        )
+      },
+    )
+  return found
+}
+
+async function personsByDistinctId(trx: Kysely<StateSchema>, projectId: number, distinctIds: readonly string[]) {
+  const rows = await trx
+    .selectFrom('person_distinct_id')
+    .select(['distinct_id', 'person_id'])
+    .where('project_id', '=', projectId)
+    .where('distinct_id', 'in', distinctIds)
+    .execute()
+  return new Map(rows.map(row => [row.distinct_id, Number(row.person_id)]))
+}
+
+async function personsByUuid(trx: Kysely<StateSchema>, projectId: number, uuids: readonly string[]) {
+  const rows = await trx
+    .selectFrom('person')
+    .select(['uuid', 'id'])
+    .where('project_id', '=', projectId)
+    .where('uuid', 'in', uuids)
+    .execute()
+  return new Map(rows.map(row => [row.uuid, Number(row.id)]))
+}
+
+async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: readonly string[]) {
+  const rows = await trx
+    .selectFrom('person')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('id', 'in', ids.map(Number))
+    .execute()
+  const known = new Set(rows.map(row => Number(row.id)))
+  return new Map(ids.filter(id => known.has(Number(id))).map(id => [id, Number(id)]))
+}
+
+/** Sizes first, so that a page of large persons is cut before it is read. */
+async function pageOf(
+  db: Kysely<StateSchema>,
+  sizes: { execute(): Promise<{ id: number; chars: number }[]> },
+  limit: number,
+): ReturnType<CohortStore['listPersonsAfter']> {
+  const rows = await sizes.execute()
+  const taken: number[] = []
+  let chars = 0
+  for (const row of rows.slice(0, limit)) {
+    chars += Number(row.chars)
+    if (chars > pageTextCharsMax && taken.length > 0) break
+    taken.push(Number(row.id))
+  }
+  if (taken.length === 0) return { results: [], hasMore: false }
+  const persons = await db.selectFrom('person').selectAll().where('id', 'in', taken).orderBy('id').execute()
+  return { results: await personViews(db, persons), hasMore: rows.length > taken.length }
+}
+
+function* batches<T>(items: readonly T[]): Iterable<T[]> {
+  for (let at = 0; at < items.length; at += idsPerStatement) yield items.slice(at, at + idsPerStatement)
+}

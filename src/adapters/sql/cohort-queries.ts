@@ -1,0 +1,121 @@
+// Cohorts, and what flags and cohorts refer to; their members are in `cohort-member-queries.ts`. A delete is a change like
+// any other and may be taken back by `deleted: false`; members stay meanwhile.
+
+import { type Kysely, sql } from 'kysely'
+import type { Cohort } from '#core/cohorts/cohort.ts'
+import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/cohorts/definition-links.ts'
+import { err, ok } from '#core/result.ts'
+import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
+import { cohortMemberQueries } from './cohort-member-queries.ts'
+import { definedOf } from './defined-of.ts'
+import { cohortOf, cohortRowOf } from './definition-rows.ts'
+import { containsText } from './like.ts'
+import { bumpRevision, nextId } from './revision-queries.ts'
+import { jsonObjectOf } from './rows.ts'
+import type { StateSchema } from './schema.ts'
+
+export function cohortQueries(db: Kysely<StateSchema>): CohortStore {
+  return {
+    createCohort: (input, options) =>
+      db.transaction().execute(async trx => {
+        if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
+        const cohort: Cohort = {
+          ...input,
+          id: await nextId(trx, 'cohort'),
+          deleted: false,
+          version: 1,
+          memberCount: input.isStatic ? 0 : null,
+          countedAtMs: input.isStatic ? input.createdAtMs : null,
+          updatedAtMs: input.createdAtMs,
+        }
+        await trx.insertInto('cohort').values(cohortRowOf(cohort)).execute()
+        return ok({ value: cohort, revision: await bumpRevision(trx, cohort.projectId) })
+      }),
+
+    updateCohort: (projectId, cohortId, patch, options) =>
+      db.transaction().execute(async trx => {
+        const current = await findCohort(trx, projectId, cohortId)
+        if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
+        const { expectedVersion } = options
+        if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
+        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        const cohort: Cohort = { ...current, ...definedOf(patch), version: current.version + 1 }
+        // Who counts members writes beside us, and what we read of it may be old by now.
+        const { id: _, member_count: _count, counted_at: _at, ...columns } = cohortRowOf(cohort)
+        await trx.updateTable('cohort').set(columns).where('id', '=', cohortId).execute()
+        return ok({ value: cohort, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findCohort: (projectId, cohortId) => findCohort(db, projectId, cohortId),
+
+    async listCohorts(projectId, { limit, offset, search }) {
+      let cohorts = db.selectFrom('cohort').where('project_id', '=', projectId).where('deleted', '=', 0)
+      if (search !== undefined && search !== '') cohorts = cohorts.where(containsText('name', search))
+      const { count } = await cohorts.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await cohorts.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      return { count: Number(count), results: rows.map(cohortOf) }
+    },
+
+    async findLinks(projectId) {
+      // Before the definitions: what is written in between makes them newer than it says, never older.
+      const revision = await projectRevision(db, projectId)
+      // Most definitions refer to nothing, and need not be read to know it: JSON is stored as JSON.stringify writes it.
+      const linking = sql<
+        string | null
+      >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' THEN filters END`
+      const flags = await db
+        .selectFrom('feature_flag')
+        .select(['id', 'key', linking.as('filters')])
+        .where('project_id', '=', projectId)
+        .where('deleted', '=', 0)
+        .orderBy('id')
+        .execute()
+      const cohorts = await db
+        .selectFrom('cohort')
+        .select(['id', 'name', 'is_static', linking.as('filters')])
+        .where('project_id', '=', projectId)
+        .where('deleted', '=', 0)
+        .orderBy('id')
+        .execute()
+      return {
+        revision,
+        flags: flags.map(({ id, key, filters }) =>
+          linkedDefinition(Number(id), key, filters === null ? [] : referencesOfFlag(jsonObjectOf(filters))),
+        ),
+        cohorts: cohorts.map(({ id, name, is_static, filters }) =>
+          linkedDefinition(
+            Number(id),
+            name,
+            filters === null || is_static === 1 ? [] : referencesOfCohort(jsonObjectOf(filters)),
+          ),
+        ),
+      }
+    },
+
+    ...cohortMemberQueries(db),
+  }
+}
+
+/** Whether the project's definitions are not those any more that a write was checked against. In the write's transaction. */
+export async function haveLinksChanged(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  { linksRevision }: LinkedWrite,
+): Promise<boolean> {
+  return linksRevision !== undefined && linksRevision !== (await projectRevision(trx, projectId))
+}
+
+async function projectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
+  const row = await db.selectFrom('project').select('revision').where('id', '=', projectId).executeTakeFirst()
+  return Number(row?.revision ?? 0)
+}
+
+async function findCohort(db: Kysely<StateSchema>, projectId: number, cohortId: number): Promise<Cohort | null> {
+  const row = await db
+    .selectFrom('cohort')
+    .selectAll()
+    .where('id', '=', cohortId)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+  return row === undefined ? null : cohortOf(row)
+}

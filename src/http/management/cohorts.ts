@@ -1,0 +1,154 @@
+// Cohorts: list, create, read, change, delete. Who is in them is in `cohort-persons.ts`.
+
+import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
+import { createCohort, deleteCohort, updateCohort } from '#services/manage-cohorts.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import {
+  cohortSchema,
+  createCohortSchema,
+  decodeCohort,
+  decodeMembers,
+  encodeCohort,
+  parseMemberCsv,
+  type UpdateCohortJson,
+  updateCohortSchema,
+  writtenCohortSchema,
+} from '#wire/management.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, answer, invalidInput, noContent, permissionDenied, refusal } from './answers.ts'
+import { holdsScope } from './authenticate.ts'
+import { answerCohortWrite, cohortRoutes, refuseCohort } from './cohort-endpoint.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { countedPage } from './page.ts'
+import { booleanParam, pageParams, textParam } from './query-params.ts'
+
+const tag = 'cohorts'
+/** A file of some 50,000 uuids; more is sent in several. */
+const formBytesMax = 2 * 1024 * 1024
+const skipValidation = booleanParam(
+  'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
+)
+const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
+
+export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/cohorts',
+      id: 'cohorts_list',
+      tag,
+      summary: 'List cohorts that are not deleted, newest first.',
+      scope: 'cohort:read',
+      query: { ...pageParams(), search: textParam('Part of a name, in any case.') },
+      success: { status: 200, schema: countedPageSchema(cohortSchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, search } = query
+        const { count, results } = await deps.management.listCohorts(project.id, {
+          limit,
+          offset,
+          ...(search === undefined ? {} : { search }),
+        })
+        const cohorts = results.map(cohort => encodeCohort(cohort, { isCalculating: false }))
+        return answer(200, countedPage(request, query, count, cohorts))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/cohorts',
+      id: 'cohorts_create',
+      tag,
+      summary: 'Create a cohort: of filters, or static with members by id. `members` says which ids led to nobody.',
+      scope: 'cohort:write',
+      query: { skip_validation: skipValidation },
+      body: createCohortSchema,
+      bodyBytesMax: formBytesMax,
+      takesForms: true,
+      success: { status: 201, schema: writtenCohortSchema },
+      handle: async ({ caller, project, query, body }) => {
+        const skips = query.skip_validation === true
+        if (!maySkip(skips, caller)) return refuseSkipping()
+        const members = membersOf(body)
+        if (!members.ok) return refusal(members.error)
+        const created = await createCohort(deps, project.id, decodeCohort(body), {
+          members: members.value,
+          skipValidation: skips,
+          by: caller.label,
+        })
+        return answerCohortWrite(201, created, { withWarnings: skips })
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'GET',
+      path: '',
+      id: 'cohorts_retrieve',
+      tag,
+      summary: 'One cohort, also a deleted one.',
+      scope: 'cohort:read',
+      success: { status: 200, schema: cohortSchema },
+      handle: async ({ cohort }) => answer(200, encodeCohort(cohort, { isCalculating: false })),
+    }),
+    ...cohortRoutes(deps, {
+      method: 'PATCH',
+      path: '',
+      id: 'cohorts_update',
+      tag,
+      summary:
+        'Change some of a cohort; adds 1 to its version. Ids and `csv` add members. `deleted: true` deletes it, `false` takes it back.',
+      scope: 'cohort:write',
+      query: { skip_validation: skipValidation },
+      body: updateCohortSchema,
+      bodyBytesMax: formBytesMax,
+      takesForms: true,
+      success: { status: 200, schema: writtenCohortSchema },
+      handle: async ({ caller, cohort, query, body }) => {
+        const skips = query.skip_validation === true
+        if (!maySkip(skips, caller)) return refuseSkipping()
+        const members = membersOf(body)
+        if (!members.ok) return refusal(members.error)
+        const updated = await updateCohort(deps, cohort, decodeCohort(body), {
+          members: members.value,
+          ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
+          skipValidation: skips,
+        })
+        return answerCohortWrite(200, updated, { withWarnings: skips })
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'DELETE',
+      path: '',
+      id: 'cohorts_destroy',
+      tag,
+      summary:
+        'Delete a cohort that no flag and no other cohort uses; `deleted: false` takes it back, with its members.',
+      scope: 'cohort:write',
+      query: { skip_validation: skipUse },
+      success: { status: 204 },
+      handle: async ({ caller, cohort, query }) => {
+        const skips = query.skip_validation === true
+        if (!maySkip(skips, caller)) return refuseSkipping()
+        const deleted = await deleteCohort(deps, cohort, { skipValidation: skips })
+        return deleted.ok ? noContent : refuseCohort(deleted.error)
+      },
+    }),
+  ]
+}
+
+/** Everybody whom a body names as a member, by whatever field. */
+function membersOf(body: UpdateCohortJson): Result<MemberIds[], WireError> {
+  const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
+  if (body.csv === undefined) return ok(members)
+  const table = parseMemberCsv(body.csv)
+  if (!table.ok) return err(invalidInput('csv', table.error))
+  return ok(table.value.ids.length === 0 ? members : [...members, table.value])
+}
+
+function maySkip(skips: boolean, caller: PersonalKey): boolean {
+  return !skips || holdsScope(caller, '*')
+}
+
+function refuseSkipping(): Answer {
+  return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
+}

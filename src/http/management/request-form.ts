@@ -1,0 +1,79 @@
+// A body of multipart/form-data as the same fields in JSON: what forms of browsers and file uploads of scripts send.
+
+import type { TSchema } from 'typebox'
+import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid } from './answers.ts'
+
+/** Reading thousands of tiny parts would hold the event loop; our forms have a handful. */
+const partCountMax = 32
+const nestingMax = 300
+
+export function isMultipart(contentType: string): boolean {
+  return /^\s*multipart\/form-data\s*;/i.test(contentType)
+}
+
+/**
+ * Text fields and files become text, those of which the schema wants something else are read as JSON (`true`, `{…}`); what
+ * is no JSON is left as text, and then refused by the schema. Of a repeated field the last one counts.
+ */
+export async function parseForm(
+  bytes: Buffer,
+  contentType: string,
+  schema: TSchema,
+): Promise<Result<JsonObject, WireError>> {
+  const boundary = /;\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))/i.exec(contentType)
+  if (boundary === null) return err(unreadable)
+  if (countOf(bytes, `--${boundary[1] ?? boundary[2]}`, partCountMax + 1) > partCountMax)
+    return err(invalid(null, `A form has fewer than ${partCountMax} fields.`))
+  const form = await readForm(bytes, contentType)
+  if (form === null) return err(unreadable)
+  const object: JsonObject = {}
+  for (const [name, value] of form) {
+    const text = typeof value === 'string' ? value : await value.text()
+    setOwn(object, name, wantsText(schema, name) ? text : jsonOrText(text))
+  }
+  return ok(object)
+}
+
+const unreadable = invalid(null, 'The request body is not valid multipart/form-data.')
+
+/** Node's own reader; null when it cannot read the body. */
+async function readForm(bytes: Buffer, contentType: string): Promise<FormData | null> {
+  try {
+    return await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    return null
+  }
+}
+
+function countOf(bytes: Buffer, text: string, countMax: number): number {
+  let count = 0
+  for (let at = bytes.indexOf(text); at !== -1 && count < countMax; at = bytes.indexOf(text, at + text.length)) count++
+  return count
+}
+
+/** Fields that the schema does not name are ignored later, whatever they are. */
+function wantsText(schema: TSchema, name: string): boolean {
+  const properties = 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {}
+  if (!Object.hasOwn(properties, name)) return true
+  return typesOf(properties[name]!).every(type => type === 'string' || type === 'null')
+}
+
+function typesOf(schema: TSchema): unknown[] {
+  if ('anyOf' in schema) return (schema.anyOf as TSchema[]).flatMap(typesOf)
+  return ['type' in schema ? schema.type : undefined]
+}
+
+function jsonOrText(text: string): JsonValue {
+  if (nestsDeeperThan(text, nestingMax)) return text
+  try {
+    return parseJson(text)
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    return text
+  }
+}

@@ -1,0 +1,265 @@
+// Cohorts as the private API writes them: validated, checked against what they refer to and what refers to them, and served
+// by this front before the answer. Members of static cohorts go to the store in batches, so that no write is long.
+
+import type { Cohort } from '#core/cohorts/cohort.ts'
+import { type DefinitionReference, referencesOfCohort } from '#core/cohorts/definition-links.ts'
+import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import { validateCohortFilters } from '#core/cohorts/validate-cohort.ts'
+import { referenceIssues, usersOfCohort } from '#core/cohorts/validate-references.ts'
+import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import type { JsonObject } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import { type CohortPatch, type CohortStore, type LinkedWrite, memberIdCountMax } from '#ports/cohort-store.ts'
+import type { Written } from '#ports/management-store.ts'
+import { writeWithLinks } from './write-with-links.ts'
+
+export interface ManageCohortsDeps {
+  readonly management: CohortStore
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly clock: Clock
+}
+
+/** What a write may set; absent ones stay. */
+export type CohortFields = Partial<Pick<Cohort, 'name' | 'description' | 'isStatic' | 'filters' | 'deleted'>>
+
+export interface CohortWriteOptions {
+  /** Store it whatever the validation says; what it says comes back as `warnings`. */
+  readonly skipValidation: boolean
+}
+
+export interface MemberReport {
+  /** Persons that became members, or are none any more. */
+  readonly changedCount: number
+  readonly unchangedCount: number
+  /** Ids that lead to nobody, in the order given. */
+  readonly unknownIds: readonly string[]
+}
+
+export interface WrittenCohort {
+  readonly cohort: Cohort
+  /** What validation would have refused; empty unless it was skipped. */
+  readonly warnings: readonly FlagIssue[]
+  /** What became of the ids that were given; null when there were none. */
+  readonly members: MemberReport | null
+}
+
+export type CohortRefusal =
+  | { readonly kind: 'invalid'; readonly issues: readonly FlagIssue[] }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'not_static' }
+  | { readonly kind: 'stale_version'; readonly sentVersion: number; readonly current: Cohort }
+
+/** Members that cannot be found do not stop the cohort: they are in the answer. */
+export async function createCohort(
+  deps: ManageCohortsDeps,
+  projectId: number,
+  fields: Omit<CohortFields, 'deleted'>,
+  options: CohortWriteOptions & { readonly members: readonly MemberIds[]; readonly by: string },
+): Promise<Result<WrittenCohort, CohortRefusal>> {
+  const { name = '', description = '', isStatic = false, filters = {} } = fields
+  if (!isStatic && options.members.length > 0) return err({ kind: 'not_static' })
+  const input = {
+    projectId,
+    name,
+    description,
+    isStatic,
+    filters,
+    createdAtMs: deps.clock.nowMs(),
+    createdBy: options.by,
+  }
+  const written = await checked(
+    deps,
+    { projectId, id: null, name },
+    isStatic ? null : filters,
+    options,
+    async (linked): Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>> =>
+      deps.management.createCohort(input, linked),
+  )
+  return written.ok ? finish(deps, written.value, options.members) : written
+}
+
+/** Writes the fields that are there and adds 1 to the version; members are added to the ones there are. */
+export async function updateCohort(
+  deps: ManageCohortsDeps,
+  cohort: Cohort,
+  fields: CohortFields,
+  options: CohortWriteOptions & { readonly members: readonly MemberIds[]; readonly expectedVersion?: number },
+): Promise<Result<WrittenCohort, CohortRefusal>> {
+  if (fields.isStatic !== undefined && fields.isStatic !== cohort.isStatic) return err(staysAsItIs)
+  if (!cohort.isStatic && options.members.length > 0) return err({ kind: 'not_static' })
+  const { isStatic: _, ...rest } = fields
+  const save = (linked: LinkedWrite) =>
+    savePatch(deps, cohort, { ...rest, updatedAtMs: deps.clock.nowMs() }, { ...linked, ...expected(options) })
+  const comesBack = cohort.deleted && fields.deleted === false
+  const isChecked = !cohort.isStatic && (fields.filters !== undefined || comesBack)
+  const written =
+    fields.deleted === true
+      ? await unused(deps, cohort, options, save)
+      : await checked(
+          deps,
+          { projectId: cohort.projectId, id: cohort.id, name: fields.name ?? cohort.name },
+          isChecked ? (fields.filters ?? cohort.filters) : null,
+          options,
+          save,
+        )
+  return written.ok ? finish(deps, written.value, options.members) : written
+}
+
+/** Its members stay, should it be taken back. A cohort that flags or other cohorts use is refused. */
+export function deleteCohort(
+  deps: ManageCohortsDeps,
+  cohort: Cohort,
+  options: CohortWriteOptions,
+): Promise<Result<WrittenCohort, CohortRefusal>> {
+  return updateCohort(deps, cohort, { deleted: true }, { ...options, members: [] })
+}
+
+/** Adds to or removes from a static cohort. Evaluations see it at once: they read the rows. */
+export async function changeMembers(
+  deps: ManageCohortsDeps,
+  cohort: Cohort,
+  action: 'add' | 'remove',
+  members: readonly MemberIds[],
+): Promise<Result<WrittenCohort, CohortRefusal>> {
+  const report = await writeMembers(deps, cohort, action, members)
+  if (!report.ok) return report
+  const current = await deps.management.findCohort(cohort.projectId, cohort.id)
+  return current === null ? err({ kind: 'not_found' }) : ok({ cohort: current, warnings: [], members: report.value })
+}
+
+const staysAsItIs: CohortRefusal = {
+  kind: 'invalid',
+  issues: [
+    {
+      path: 'is_static',
+      code: 'invalid_input',
+      message:
+        'A cohort stays static, or not static, as it was created: its members would be lost. Create another one.',
+    },
+  ],
+}
+
+type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>>
+
+interface CheckedWrite {
+  readonly written: Written<Cohort>
+  readonly warnings: readonly FlagIssue[]
+}
+
+/** @param filters to check; null: nothing that is evaluated changes. */
+async function checked(
+  deps: ManageCohortsDeps,
+  self: { readonly projectId: number; readonly id: number | null; readonly name: string },
+  filters: JsonObject | null,
+  options: CohortWriteOptions,
+  save: Save,
+): Promise<Result<CheckedWrite, CohortRefusal>> {
+  const issues = filters === null ? [] : validateCohortFilters(filters)
+  if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
+  const references: DefinitionReference[] = filters === null ? [] : referencesOfCohort(filters)
+  if (references.length === 0) return writeAnyway(save, issues)
+  return writeWithLinks<CheckedWrite, CohortRefusal>(deps.management, self.projectId, async (links, linked) => {
+    const found = [...issues, ...referenceIssues({ kind: 'cohort', ...self }, references, links)]
+    if (found.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues: found })
+    const written = await save(options.skipValidation ? {} : linked)
+    return written.ok ? ok({ written: written.value, warnings: found }) : written
+  })
+}
+
+/** Source: PostHog refuses to delete a cohort that active flags use; here inactive ones and other cohorts count as well. */
+async function unused(
+  deps: ManageCohortsDeps,
+  cohort: Cohort,
+  options: CohortWriteOptions,
+  save: Save,
+): Promise<Result<CheckedWrite, CohortRefusal>> {
+  return writeWithLinks<CheckedWrite, CohortRefusal>(deps.management, cohort.projectId, async (links, linked) => {
+    const users = usersOfCohort(cohort.id, links)
+    const issues = users.length === 0 ? [] : [inUse(users)]
+    if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
+    const written = await save(options.skipValidation ? {} : linked)
+    return written.ok ? ok({ written: written.value, warnings: issues }) : written
+  })
+}
+
+const namedUsersMax = 20
+
+function inUse(users: readonly string[]): FlagIssue {
+  const named = users.slice(0, namedUsersMax).join(', ')
+  const others = users.length > namedUsersMax ? ` and ${users.length - namedUsersMax} more` : ''
+  const message = `This cohort is used by ${named}${others}. Take it out of their filters before deleting it.`
+  return { path: 'deleted', code: 'invalid_input', message }
+}
+
+async function writeAnyway(save: Save, warnings: readonly FlagIssue[]): Promise<Result<CheckedWrite, CohortRefusal>> {
+  const written = await save({})
+  if (written.ok) return ok({ written: written.value, warnings })
+  if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
+  return err(written.error)
+}
+
+async function savePatch(
+  deps: ManageCohortsDeps,
+  cohort: Cohort,
+  patch: CohortPatch,
+  options: LinkedWrite & { readonly expectedVersion?: number },
+): Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>> {
+  const written = await deps.management.updateCohort(cohort.projectId, cohort.id, patch, options)
+  if (written.ok) return written
+  if (written.error === 'definitions_changed') return err('definitions_changed')
+  if (written.error === 'not_found') return err({ kind: 'not_found' })
+  const { staleVersion: current } = written.error
+  return err({ kind: 'stale_version', sentVersion: options.expectedVersion ?? cohort.version, current })
+}
+
+function expected({ expectedVersion }: { readonly expectedVersion?: number }) {
+  return expectedVersion === undefined ? {} : { expectedVersion }
+}
+
+/** Members before the definition is waited for: whoever asks after the answer finds both. */
+async function finish(
+  deps: ManageCohortsDeps,
+  { written, warnings }: CheckedWrite,
+  members: readonly MemberIds[],
+): Promise<Result<WrittenCohort, CohortRefusal>> {
+  let cohort = written.value
+  let report: MemberReport | null = null
+  if (members.length > 0) {
+    const added = await writeMembers(deps, cohort, 'add', members)
+    if (!added.ok) return added
+    report = added.value
+    cohort = (await deps.management.findCohort(cohort.projectId, cohort.id)) ?? cohort
+  }
+  await deps.definitionsReady(written.revision)
+  return ok({ cohort, warnings, members: report })
+}
+
+async function writeMembers(
+  deps: ManageCohortsDeps,
+  { projectId, id: cohortId }: Cohort,
+  action: 'add' | 'remove',
+  members: readonly MemberIds[],
+): Promise<Result<MemberReport, CohortRefusal>> {
+  const { management, clock } = deps
+  const unknownIds: string[] = []
+  let changedCount = 0
+  let unchangedCount = 0
+  for (const { kind, ids } of members) {
+    const unique = [...new Set(ids)]
+    for (let at = 0; at < unique.length; at += memberIdCountMax) {
+      const batch = { kind, ids: unique.slice(at, at + memberIdCountMax) }
+      const change =
+        action === 'add'
+          ? await management.addCohortMembers(projectId, cohortId, batch)
+          : await management.removeCohortMembers(projectId, cohortId, batch)
+      if (!change.ok) return err({ kind: 'not_static' })
+      changedCount += change.value.changedCount
+      unchangedCount += change.value.unchangedCount
+      for (const unknown of change.value.unknownIds) unknownIds.push(unknown)
+    }
+  }
+  const countedAtMs = clock.nowMs()
+  await management.saveCohortCount(projectId, cohortId, await management.countCohortMembers(cohortId), countedAtMs)
+  return ok({ changedCount, unchangedCount, unknownIds })
+}
