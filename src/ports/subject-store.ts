@@ -10,6 +10,11 @@ export interface SubjectStore {
    * @throws (or rejects with) PortError when the state cannot be read.
    */
   findPerson(projectId: number, distinctId: string): MaybePromise<SubjectPerson | null>
+  /**
+   * Ids of the static cohorts that the person of a distinct id is in, deleted cohorts among them, as of the same moment;
+   * empty when nobody is known by it. What it costs depends on the cohorts of the person, never on their other members.
+   */
+  findStaticCohorts(projectId: number, distinctId: string): MaybePromise<ReadonlySet<number>>
   /** Properties of a stored group, as of the same moment; null when unknown. */
   findGroup(
     projectId: number,

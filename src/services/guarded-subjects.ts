@@ -7,12 +7,14 @@ import type { Loaded, StoreGuard } from './store-guard.ts'
 
 export interface GuardedSubjects {
   findPerson(projectId: number, distinctId: string): MaybePromise<Loaded<SubjectPerson | null>>
+  findStaticCohorts(projectId: number, distinctId: string): MaybePromise<Loaded<ReadonlySet<number>>>
   findGroup(projectId: number, typeIndex: number, key: string): MaybePromise<Loaded<{ properties: PropertyBag } | null>>
 }
 
 export function guardSubjects(subjects: SubjectStore, guard: StoreGuard): GuardedSubjects {
   return {
     findPerson: (projectId, distinctId) => guard.run(() => subjects.findPerson(projectId, distinctId)),
+    findStaticCohorts: (projectId, distinctId) => guard.run(() => subjects.findStaticCohorts(projectId, distinctId)),
     findGroup: (projectId, typeIndex, key) => guard.run(() => subjects.findGroup(projectId, typeIndex, key)),
   }
 }

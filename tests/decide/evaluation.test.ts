@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { CompiledCohort, CompiledCohorts } from '#core/flags/compiled-cohort.ts'
 import { evaluateFlags, FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import { type EvaluationSubject, noGroupRows, noHashKeyOverrides } from '#core/flags/evaluation-subject.ts'
-import { flagValue, type UnknownReason } from '#core/flags/flag-outcome.ts'
+import {
+  type EvaluationSubject,
+  noGroupRows,
+  noHashKeyOverrides,
+  noStaticCohorts,
+} from '#core/flags/evaluation-subject.ts'
+import { flagValue } from '#core/flags/flag-outcome.ts'
 import type { FlagSelection } from '#core/flags/select-flags.ts'
 import type { JsonObject, JsonValue, PropertyBag } from '#core/json.ts'
-import { err, ok, type Result } from '#core/result.ts'
+import { ok } from '#core/result.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
 
 const all: FlagSelection = {
@@ -29,6 +33,7 @@ function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
     person: ok(null),
     groupRows: noGroupRows,
     hashKeyOverrides: noHashKeyOverrides,
+    staticCohortIds: noStaticCohorts,
     nowMs: Date.parse('2026-01-15T12:00:00Z'),
     ...over,
   }
@@ -215,32 +220,6 @@ describe('evaluation', () => {
         ['with-row', true],
       ],
     )
-  })
-
-  it('asks cohorts that it is handed, after everything else of the set, and tells an approximated one', () => {
-    const cohort = (isMember: boolean, isApproximated = false): CompiledCohort => {
-      return { isMember: () => isMember, isApproximated, dependencyIds: [2] }
-    }
-    const inCohort = (id: number) => ({
-      id: 1,
-      key: 'a',
-      filters: { groups: [{ properties: [{ key: 'id', type: 'cohort', value: id }] }] },
-    })
-    const other = personFlag(2, 'other', 'plan', 'pro')
-    const cohorts: CompiledCohorts = new Map<number, Result<CompiledCohort, UnknownReason>>([
-      [5, ok(cohort(true))],
-      [6, ok(cohort(false, true))],
-      [7, err('dependency_cycle_cohort')],
-    ])
-    const outcomeOf = (id: number) => {
-      const project = compileTestProject({ flags: [inCohort(id), other], cohorts })
-      return evaluateFlags(project, { ...all, flagKeys: ['a'] }, aSubject()).outcomes
-    }
-    assert.equal(outcomeOf(5)[0]!.kind, 'on')
-    assert.notEqual(outcomeOf(5)[1], undefined, 'the flag that the cohort tests is evaluated too')
-    assert.equal(outcomeOf(6)[0]!.reason, 'no_condition_match_behavioral_cohort')
-    assert.equal(outcomeOf(7)[0]!.reason, 'dependency_cycle_cohort')
-    assert.equal(outcomeOf(8)[0]!.reason, 'dependency_not_found_cohort')
   })
 
   it('keeps a fault of one flag from the others', () => {

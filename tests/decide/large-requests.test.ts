@@ -6,7 +6,7 @@ import { describe, it } from 'node:test'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
 import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import { noGroupRows, noHashKeyOverrides } from '#core/flags/evaluation-subject.ts'
+import { noGroupRows, noHashKeyOverrides, noStaticCohorts } from '#core/flags/evaluation-subject.ts'
 import type { JsonObject } from '#core/json.ts'
 import { ok } from '#core/result.ts'
 import {
@@ -135,6 +135,7 @@ describe('a flag that takes long', () => {
     person: ok(null),
     groupRows: noGroupRows,
     hashKeyOverrides: noHashKeyOverrides,
+    staticCohortIds: noStaticCohorts,
     nowMs: 0,
   }
 

@@ -62,12 +62,18 @@ const throwing: SubjectStore = {
   findPerson: () => {
     throw unavailable()
   },
+  findStaticCohorts: () => {
+    throw unavailable()
+  },
   findGroup: () => {
     throw unavailable()
   },
 }
 const rejecting: SubjectStore = {
   findPerson: async () => {
+    throw unavailable()
+  },
+  findStaticCohorts: async () => {
     throw unavailable()
   },
   findGroup: async () => {
@@ -110,6 +116,7 @@ describe('while the state cannot be read', () => {
       groupTypes,
       subjects: {
         findPerson: () => hang({ uuid: 'u', properties: { city: 'Oslo' }, createdAtMs: 0 }),
+        findStaticCohorts: () => hang(new Set<number>()),
         findGroup: () => hang({ properties: { tier: 'gold' } }),
       },
       guard: {

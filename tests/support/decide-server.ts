@@ -5,7 +5,6 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
 import { type CompiledProject, compileProject } from '#core/flags/compile-project.ts'
-import type { CompiledCohorts } from '#core/flags/compiled-cohort.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import { normalizeFilters } from '#core/flags/normalize-filters.ts'
 import { emptyDefinitions } from '#core/flags/project-definitions.ts'
@@ -13,9 +12,11 @@ import type { GroupType } from '#core/groups/group.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { decideRoutes } from '#http/handlers/decide.ts'
+import type { Route } from '#http/route.ts'
 import { createHttpServer } from '#http/server.ts'
+import type { Clock } from '#ports/clock.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
-import { createDecideService, type DecideServiceOptions } from '#services/decide.ts'
+import { createDecideService, type DecideService, type DecideServiceOptions } from '#services/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import {
@@ -26,7 +27,7 @@ import {
   isUrgentDecodeJob,
 } from '#wire/decode-thread.ts'
 import { fixedClock } from './fixed-clock.ts'
-import { aNewFlag, aProject } from './state-builders.ts'
+import { aCohort, aNewFlag, aProject } from './state-builders.ts'
 
 /** A stored flag out of the snake_case JSON that vectors and the private API use; absent fields are the defaults. */
 export function flagFromJson(json: JsonObject): Flag {
@@ -52,14 +53,15 @@ export interface TestDefinitions {
   readonly project?: Partial<Project>
   /** Index as text → name. */
   readonly groupTypes?: { readonly [index: string]: string }
-  readonly cohorts?: CompiledCohorts
+  /** Id as text → `filters`, or `{"is_static": true}`. */
+  readonly cohorts?: { readonly [id: string]: JsonObject }
 }
 
 export function compileTestProject({
   flags,
   project = {},
   groupTypes = {},
-  cohorts,
+  cohorts = {},
 }: TestDefinitions): CompiledProject {
   const types: GroupType[] = Object.entries(groupTypes).map(([index, name]) => {
     return { projectId: 1, index: Number(index), name }
@@ -68,11 +70,18 @@ export function compileTestProject({
     ...emptyDefinitions(aProject({ apiToken: 'phc_test', propertyMatchingVersion: 1, ...project }), 1),
     flags: flags.map(flagFromJson).filter(flag => !flag.deleted),
     groupTypes: types,
+    cohorts: Object.entries(cohorts).map(([id, { is_static = false, ...filters }]) =>
+      aCohort({ id: Number(id), isStatic: is_static === true, filters }),
+    ),
   }
-  return compileProject(definitions, cohorts)
+  return compileProject(definitions)
 }
 
-export const emptySubjects: SubjectStore = { findPerson: () => null, findGroup: () => null }
+export const emptySubjects: SubjectStore = {
+  findPerson: () => null,
+  findStaticCohorts: () => new Set(),
+  findGroup: () => null,
+}
 
 export const emptyHashKeys: DecideServiceOptions['hashKeys'] = {
   findHashKeys: () => null,
@@ -87,9 +96,13 @@ export interface DecideAnswer {
   readonly json: JsonObject
 }
 
-export interface DecideServerOptions extends TestDefinitions, Partial<Pick<DecideServiceOptions, 'guard' | 'geoip' | 'hashKeys'>> {
+export interface DecideServerOptions
+  extends TestDefinitions,
+    Partial<Pick<DecideServiceOptions, 'guard' | 'geoip' | 'hashKeys'>> {
   readonly subjects?: SubjectStore
   readonly now?: string
+  /** Other routes over the same service. */
+  readonly otherRoutes?: (deps: { decide: DecideService; clock: Clock }) => readonly Route[]
   readonly threadEntry?: URL
   /** Jobs beyond what the threads work on; 0 with `threadCount` 0: every job is refused. */
   readonly decodeThreads?: { readonly threadCount: number; readonly queuedJobCountMax: number }
@@ -128,7 +141,10 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
     },
   }
   const server = createHttpServer({
-    routes: decideRoutes({ decide, decodeThreads: decodePool(recording), clock, newUuid: randomUUID }),
+    routes: [
+      ...decideRoutes({ decide, decodeThreads: decodePool(recording), clock, newUuid: randomUUID }),
+      ...(options.otherRoutes?.({ decide, clock }) ?? []),
+    ],
     logger: silentLogger(),
     metrics,
     authorize: async () => false,

@@ -1,5 +1,6 @@
 // Values for tests of the state, plain unless a test says otherwise.
 
+import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { noQuotas, type Project } from '#core/project.ts'
@@ -44,6 +45,25 @@ export function aNewFlag(over: Partial<NewFlag> = {}): NewFlag {
     isRemoteConfiguration: false,
     tags: [],
     createdAtMs: 1_700_000_000_000,
+    createdBy: null,
+    ...over,
+  }
+}
+
+export function aCohort(over: Partial<Cohort> = {}): Cohort {
+  return {
+    id: 1,
+    projectId: 1,
+    name: 'a cohort',
+    description: '',
+    isStatic: false,
+    filters: {},
+    deleted: false,
+    version: 1,
+    memberCount: null,
+    countedAtMs: null,
+    createdAtMs: 1_700_000_000_000,
+    updatedAtMs: 1_700_000_000_000,
     createdBy: null,
     ...over,
   }

@@ -90,6 +90,7 @@ function copyOf(state: MemoryState): MemoryState {
     mappings: new Map(state.mappings),
     personless: new Set(state.personless),
     overrides: new Map(state.overrides),
+    memberships: new Map(state.memberships),
     groups: new Map(state.groups),
     positions: new Map(state.positions),
   }
@@ -147,6 +148,12 @@ function mergePerson(state: MemoryState, merged: ChunkChanges['deletedPersons'][
     const survivorKey = keyOf(projectId, survivorUuid, flagKey)
     if (!state.overrides.has(survivorKey)) state.overrides.set(survivorKey, hashKey)
     state.overrides.delete(key)
+  }
+  const memberships = state.memberships.get(keyOf(projectId, uuid))
+  if (memberships !== undefined) {
+    const survivorKey = keyOf(projectId, survivorUuid)
+    state.memberships.set(survivorKey, memberships.union(state.memberships.get(survivorKey) ?? new Set()))
+    state.memberships.delete(keyOf(projectId, uuid))
   }
   return state.persons.delete(keyOf(projectId, uuid))
 }

@@ -16,6 +16,8 @@ export interface MemoryState {
   personless: Set<string>
   /** By `keyOf(project, person uuid, flag key)`: the hash key. */
   overrides: Map<string, string>
+  /** By `keyOf(project, person uuid)`: ids of static cohorts. */
+  memberships: Map<string, ReadonlySet<number>>
   groupTypes: readonly GroupType[]
   /** By `keyOf(project, type index, group key)`. */
   groups: Map<string, Group>
@@ -33,6 +35,7 @@ export function memoryState(projects: readonly Project[] = []): MemoryState {
     mappings: new Map(),
     personless: new Set(),
     overrides: new Map(),
+    memberships: new Map(),
     groupTypes: [],
     groups: new Map(),
     positions: new Map(),

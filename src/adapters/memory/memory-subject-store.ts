@@ -11,6 +11,10 @@ export function memorySubjectStore(state: MemoryState): SubjectStore {
       if (person === undefined) return null
       return { uuid: person.uuid, properties: person.properties, createdAtMs: person.createdAtMs }
     },
+    findStaticCohorts(projectId, distinctId) {
+      const mapping = state.mappings.get(keyOf(projectId, distinctId))
+      return (mapping && state.memberships.get(keyOf(projectId, mapping.personUuid))) ?? new Set()
+    },
     findGroup(projectId, groupTypeIndex, groupKey) {
       const group = state.groups.get(keyOf(projectId, groupTypeIndex, groupKey))
       return group === undefined ? null : { properties: group.properties }

@@ -17,7 +17,7 @@ import { postgresPortError } from './postgres-errors.ts'
  * with few under way, a busy front's look-ups share them, and a round trip of a millisecond still leaves room for 1,000 a ms.
  */
 const underWayMax = 2
-const sessionsMax = 3 * underWayMax
+const sessionsMax = 4 * underWayMax
 /** Whoever evaluates waits less; this frees the session. */
 const statementMsMax = 1_000
 const connectMsMax = 1_000
@@ -27,6 +27,12 @@ const findPersonsText = `
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, distinct_id, place)
   JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
   JOIN person AS p ON p.id = d.person_id`
+
+const findStaticCohortsText = `
+  SELECT k.place, c.cohort_id
+  FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, distinct_id, place)
+  JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
+  JOIN cohort_person AS c ON c.person_id = d.person_id`
 
 const findGroupsText = `
   SELECT k.place, g.group_properties
@@ -66,6 +72,9 @@ export function openPostgresSubjectStore(options: {
     isIndexed: true,
   })
   const persons: LookUps<PersonName, SubjectPerson> = lookUpTogether(underWayMax, names => findPersons(pool, names))
+  const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = lookUpTogether(underWayMax, names =>
+    findStaticCohorts(pool, names),
+  )
   const groups: LookUps<GroupName, { properties: PropertyBag }> = lookUpTogether(underWayMax, names =>
     findGroups(pool, names),
   )
@@ -76,6 +85,10 @@ export function openPostgresSubjectStore(options: {
     // Text of PostgreSQL's holds no NUL, so what asks for one finds nothing; the statement would fail for all.
     findPerson: (projectId, distinctId) =>
       distinctId.includes('\0') ? null : persons.find(`${projectId} ${distinctId}`, { projectId, distinctId }),
+    findStaticCohorts: async (projectId, distinctId) =>
+      (distinctId.includes('\0')
+        ? null
+        : await staticCohorts.find(`${projectId} ${distinctId}`, { projectId, distinctId })) ?? noCohorts,
     findGroup: (projectId, typeIndex, key) =>
       key.includes('\0') ? null : groups.find(`${projectId} ${typeIndex} ${key}`, { projectId, typeIndex, key }),
     findHashKeys: (projectId, distinctId) =>
@@ -90,6 +103,19 @@ async function findPersons(pool: Pool, names: readonly PersonName[]): Promise<(S
   const found: (SubjectPerson | PortError | null)[] = names.map(() => null)
   for (const [place, uuid, properties, createdAtMs] of rows)
     found[place - 1] = orCorrupt(() => ({ uuid, properties: jsonObjectOf(properties), createdAtMs }))
+  return found
+}
+
+const noCohorts: ReadonlySet<number> = new Set()
+
+async function findStaticCohorts(pool: Pool, names: readonly PersonName[]): Promise<(ReadonlySet<number> | null)[]> {
+  const values = [names.map(({ projectId }) => projectId), names.map(({ distinctId }) => distinctId)]
+  const rows = await find<[number, number]>(pool, 'find-static-cohorts', findStaticCohortsText, values)
+  const found: (Set<number> | null)[] = names.map(() => null)
+  for (const [place, cohortId] of rows) {
+    found[place - 1] ??= new Set()
+    found[place - 1]!.add(cohortId)
+  }
   return found
 }
 

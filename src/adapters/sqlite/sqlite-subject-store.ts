@@ -13,6 +13,10 @@ const findPersonText = `
   SELECT uuid, properties, created_at FROM person
   WHERE id = (SELECT person_id FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?)`
 
+const findStaticCohortsText = `
+  SELECT cohort_id FROM cohort_person
+  WHERE person_id = (SELECT person_id FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?)`
+
 const findGroupText = `
   SELECT group_properties FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key = ?`
 
@@ -28,6 +32,7 @@ export function openSqliteSubjectStore(options: {
 }): SubjectStore & HashKeyOverrideReader & { close(): void } {
   const database = openStateForReading(options.dataFolder)
   const findPerson = database.prepare<[number, string], [string, string, number]>(findPersonText).raw()
+  const findStaticCohorts = database.prepare<[number, string], number>(findStaticCohortsText).pluck()
   const findGroup = database.prepare<[number, number, string], [string]>(findGroupText).raw()
   const findHashKeys = database.prepare<[number, string], HashKeyRow | [null, null]>(findHashKeysText).raw()
   const beginTurn = turnTransactions(database)
@@ -38,6 +43,14 @@ export function openSqliteSubjectStore(options: {
         const row = findPerson.get(projectId, distinctId)
         if (row === undefined) return null
         return { uuid: row[0], properties: jsonObjectOf(row[1]), createdAtMs: row[2] }
+      } catch (cause) {
+        throw statePortError(cause)
+      }
+    },
+    findStaticCohorts(projectId, distinctId) {
+      try {
+        beginTurn()
+        return new Set(findStaticCohorts.all(projectId, distinctId))
       } catch (cause) {
         throw statePortError(cause)
       }

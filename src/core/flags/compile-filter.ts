@@ -1,7 +1,8 @@
 // One stored filter turned into a test, with whatever it will read noted down while it is compiled.
 // Source: docs/wire/evaluation.md 5.9–5.12.
 
-import { type JsonValue, numberOf } from '../json.ts'
+import { readCohortReference } from '../cohorts/cohort-tree.ts'
+import type { JsonValue } from '../json.ts'
 import { err, type Result } from '../result.ts'
 import type { CompiledCohort, CompiledCohorts } from './compiled-cohort.ts'
 import type { FilterTest } from './filter-test.ts'
@@ -110,18 +111,21 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
 }
 
 export function compileCohortFilter(filter: StoredFilter, compiler: FilterCompiler): CohortTest {
-  const id = cohortId(filter.value)
-  const cohort = id === null ? err('cohort_filters_parsing_error' as const) : compiler.cohorts.get(id)
-  compiler.needs.addPerson()
-  if (cohort?.ok) for (const dependency of cohort.value.dependencyIds) compiler.dependencyIds.add(dependency)
-  const operator = filter.operator ?? 'in'
-  return {
-    cohort: cohort ?? err('dependency_not_found_cohort'),
-    wanted: operator === 'in' ? true : operator === 'not_in' ? false : null,
-  }
+  const { id, wanted } = readCohortReference(filter)
+  if (id === null) return { cohort: err('cohort_filters_parsing_error'), wanted }
+  const { cohort, dependencyIds } = compiler.cohorts.reach(id, compiler.problem)
+  for (const dependency of dependencyIds) compiler.dependencyIds.add(dependency)
+  if (cohort.ok) compiler.needs.add(cohort.value.needs)
+  return { cohort, wanted }
 }
 
-function cohortId(value: JsonValue): number | null {
-  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value)
-  return id !== undefined && Number.isSafeInteger(id) ? id : null
+const slowOperators = ['regex', 'not_regex', 'icontains_multi', 'not_icontains_multi']
+
+/** How long it may take, in units of one cheap flag. */
+export function filterWeight(filter: StoredFilter): number {
+  return slowOperators.includes(filter.operator ?? '') ? 16 : 1 + valueLength(filter.value) / 1_000
+}
+
+function valueLength(value: JsonValue): number {
+  return typeof value === 'string' || Array.isArray(value) ? value.length : 1
 }

@@ -1,8 +1,14 @@
 // One stored flag turned into what an evaluation walks: tests in stored order, thresholds, bounds of variants, outcomes.
 // Done once per revision of a project; nothing of the stored JSON is looked at afterwards.
 
-import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
-import { type CohortTest, compileCohortFilter, compileFilter, type FilterCompiler } from './compile-filter.ts'
+import { isRawNumber, type JsonObject, ownValue } from '../json.ts'
+import {
+  type CohortTest,
+  compileCohortFilter,
+  compileFilter,
+  type FilterCompiler,
+  filterWeight,
+} from './compile-filter.ts'
 import type { FilterTest } from './filter-test.ts'
 import type { Flag } from './flag.ts'
 import { readFilters, type StoredFilters, type StoredSet } from './flag-filters.ts'
@@ -83,7 +89,7 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
     }),
     needs,
     dependencyIds: [...dependencyIds],
-    weight: weightOf(filters),
+    weight: weightOf(filters, sets),
   }
 }
 
@@ -119,18 +125,9 @@ export function payloadText(payloads: JsonObject, valueKey: string): PayloadText
   return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)
 }
 
-const slowOperators = ['regex', 'not_regex', 'icontains_multi', 'not_icontains_multi']
-
-function weightOf(filters: StoredFilters): number {
+function weightOf(filters: StoredFilters, sets: readonly CompiledSet[]): number {
   let weight = 1
-  for (const set of filters.sets) {
-    for (const filter of set.filters) {
-      weight += slowOperators.includes(filter.operator ?? '') ? 16 : 1 + valueLength(filter.value) / 1_000
-    }
-  }
+  for (const set of filters.sets) for (const filter of set.filters) weight += filterWeight(filter)
+  for (const { cohortTests } of sets) for (const { cohort } of cohortTests) if (cohort.ok) weight += cohort.value.weight
   return weight
-}
-
-function valueLength(value: JsonValue): number {
-  return typeof value === 'string' || Array.isArray(value) ? value.length : 1
 }

@@ -1,9 +1,9 @@
 // A project's definitions compiled for evaluation, once per revision. One unreadable definition drops that flag alone and
 // is named among the problems, for whoever holds the project to log once.
 
+import { ProjectCohorts } from '../cohorts/compile-cohorts.ts'
 import type { Project } from '../project.ts'
 import { type CompiledFlag, compileFlag } from './compile-flag.ts'
-import { type CompiledCohorts, noCohorts } from './compiled-cohort.ts'
 import type { Flag } from './flag.ts'
 import { orderDependencies } from './flag-dependencies.ts'
 import { UnreadableFilters } from './flag-filters.ts'
@@ -34,7 +34,7 @@ export interface CompiledProject {
   /** Keys of all active flags with experience continuity on, those that cannot be evaluated included. */
   readonly continuityFlagKeys: readonly string[]
   readonly personKeys: PersonKeys
-  /** How many tests stand in several flags and remember their answer. */
+  /** How many answers an evaluation remembers: of tests that stand in several flags, and of cohorts. */
   readonly sharedTestCount: number
   /** By index; a hole is a type that does not exist. */
   readonly groupTypeNames: readonly (string | undefined)[]
@@ -51,7 +51,7 @@ export interface DefinitionProblem {
   readonly message: string
 }
 
-export function compileProject(definitions: ProjectDefinitions, cohorts: CompiledCohorts = noCohorts): CompiledProject {
+export function compileProject(definitions: ProjectDefinitions): CompiledProject {
   const { project } = definitions
   const problems: DefinitionProblem[] = []
   const personKeys = new PersonKeys()
@@ -61,12 +61,14 @@ export function compileProject(definitions: ProjectDefinitions, cohorts: Compile
   const positionOfId = new Map(active.map((flag, position) => [flag.id, position]))
   // Behind the active ones, so that a test of an inactive flag finds a position that is never decided: false.
   for (const flag of existing) if (!flag.active) positionOfId.set(flag.id, positionOfId.size)
+  const settings = { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion }
+  const cohorts = new ProjectCohorts(definitions.cohorts, { settings, personKeys, sharedTests, positionOfId })
 
   const compiled = active.map(flag => {
     const problem = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
     try {
       return compileFlag(flag, {
-        settings: { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion },
+        settings,
         personKeys,
         sharedTests,
         cohorts,

@@ -1,7 +1,6 @@
 // One flag for one subject: dependency, enrolment, holdout, then its sets in stored order; the first match wins, and
 // without one the most telling reason does. Stops within a flag when its time is up, and goes on there. Source: docs/wire/evaluation.md 5.2–5.7.
 
-import type { CohortTest } from './compile-filter.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import { outOfTime, type SubjectReader } from './evaluation-subject.ts'
 import type { BucketedBy } from './evaluation-trace.ts'
@@ -143,9 +142,8 @@ function missReason(
     }
   }
   if (set.cohortTests.length > 0) {
-    const missed = missedCohort(set.cohortTests, reader, decided)
-    if (reader.failure !== null) reader.pausedTestIndex = tests.length
-    if (missed !== null) return missed
+    const missed = missedCohort(set, reader, decided, Math.max(0, fromTest - tests.length))
+    if (missed !== null || reader.failure !== null) return missed
   }
   if (set.rolloutPercentage === null) return null
   const hash01 = flagHash01(flag.key, bucketingId(flag, set, reader), '')
@@ -159,25 +157,37 @@ function lacksDeviceId(flag: CompiledFlag, set: CompiledSet, reader: SubjectRead
 
 /** Every cohort is resolved before any is asked, so that an unknown one fails the flag wherever it stands. */
 function missedCohort(
-  cohortTests: readonly CohortTest[],
+  { tests, cohortTests }: CompiledSet,
   reader: SubjectReader,
   decided: DecidedOutcomes,
+  fromCohort: number,
 ): SetOffReason | null {
-  for (const [index, { cohort }] of cohortTests.entries()) {
-    if (cohort.ok) continue
-    reader.failure = cohort.error
-    if (reader.trace !== null) reader.trace.cohortAnswered(index, false, cohort.error)
-    return null
+  if (fromCohort === 0) {
+    for (const [index, { cohort }] of cohortTests.entries()) {
+      if (cohort.ok) continue
+      reader.failure = cohort.error
+      if (reader.trace !== null) reader.trace.cohortAnswered(index, false, cohort.error)
+      return null
+    }
   }
-  for (const [index, { cohort, wanted }] of cohortTests.entries()) {
-    if (!cohort.ok) continue
+  for (let index = fromCohort; index < cohortTests.length; index++) {
+    const { cohort, wanted } = cohortTests[index]!
+    if (!cohort.ok) continue // named above
     if (wanted === null) return 'no_condition_match'
     const isMember = cohort.value.isMember(reader, decided)
     if (reader.trace !== null) reader.trace.cohortAnswered(index, isMember, reader.failure)
+    if (reader.failure !== null) {
+      reader.pausedTestIndex = tests.length + index
+      return null
+    }
     if (isMember !== wanted) {
       return cohort.value.isApproximated ? 'no_condition_match_behavioral_cohort' : 'no_condition_match'
     }
-    if (reader.failure !== null) return null
+    if (isTimeUpAfter(index, cohortTests.length, reader)) {
+      reader.pausedTestIndex = tests.length + index + 1
+      reader.failure = outOfTime
+      return null
+    }
   }
   return null
 }

@@ -3,7 +3,7 @@
 // and the flags that do not ask keep their value. Loading is the caller's business (`services/decide.ts`).
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../json.ts'
-import type { Result } from '../result.ts'
+import { ok, type Result } from '../result.ts'
 import type { EvaluationTrace, ValueSource } from './evaluation-trace.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import type { FlagProgress } from './flag-progress.ts'
@@ -40,6 +40,8 @@ export interface EvaluationSubject {
   /** By group type index; a type that is not in it has no stored row. */
   readonly groupRows: ReadonlyMap<number, Result<PropertyBag | null, UnknownReason>>
   readonly hashKeyOverrides: HashKeyOverrides
+  /** Ids of the static cohorts that the stored person is in. Source: docs/wire/evaluation.md 5.11. */
+  readonly staticCohortIds: Result<ReadonlySet<number>, UnknownReason>
   /** Epoch ms; relative dates count back from it. */
   readonly nowMs: number
 }
@@ -54,6 +56,7 @@ export interface HashKeyOverrides {
 
 export const noGroupRows: EvaluationSubject['groupRows'] = new Map()
 export const noHashKeyOverrides: HashKeyOverrides = { rows: new Map(), failure: null }
+export const noStaticCohorts: EvaluationSubject['staticCohortIds'] = ok(new Set<number>())
 
 /** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
 const notRead: unique symbol = Symbol('not read')
@@ -61,7 +64,7 @@ const notRead: unique symbol = Symbol('not read')
 /** In the place of a failure: nothing is wrong, but the slice is over and the same flag has to be asked again. */
 export const outOfTime = 'out_of_time'
 
-/** Answers of one evaluation, by the place of a shared test. */
+/** Answers of one evaluation, by the place of a shared test or a cohort. */
 export type RememberedAnswers = Uint8Array
 
 /** What a reader has to know of the project whose flags ask it. */
@@ -80,9 +83,11 @@ export class SubjectReader {
   isTimeUp: () => boolean = never
   /** Where the flag goes on that ran out of time. */
   pausedAt: FlagProgress | null = null
-  /** The test of its set that comes next. */
+  /** The test of its set that comes next; cohort filters come after all others. */
   pausedTestIndex = 0
-  /** What shared tests answered already. */
+  /** Where the cohort goes on that ran out of time: for whoever walks through cohorts, and nobody else. */
+  pausedCohort: object | null = null
+  /** What shared tests answered already, and what cohorts came to. */
   readonly remembered: RememberedAnswers
   /** Told what the evaluation does; null, the usual case: nobody asks why. */
   readonly trace: EvaluationTrace | null
@@ -168,6 +173,13 @@ export class SubjectReader {
     const value = this.storedPerson === null ? undefined : new Date(this.storedPerson.createdAtMs).toISOString()
     if (this.trace !== null) this.trace.metadataRead(name, value)
     return value
+  }
+
+  isInStaticCohort(id: number): boolean {
+    const { staticCohortIds } = this.subject
+    if (staticCohortIds.ok) return staticCohortIds.value.has(id)
+    this.failure = staticCohortIds.error
+    return false
   }
 
   /** The usable key of a group type as the text that is hashed; '' when there is none. Source: docs/wire/evaluation.md 5.10. */

@@ -62,7 +62,8 @@ function readSet(value: JsonValue, index: number): StoredSet {
   }
 }
 
-function readFilter(value: JsonValue): StoredFilter {
+/** One entry of a set's `properties`, or a leaf of a cohort's tree. @throws UnreadableFilters */
+export function readFilter(value: JsonValue): StoredFilter {
   const filter = readObject(value, 'properties')
   const type = required(filter, 'type', readText)
   if (!isFilterType(type)) throw new UnreadableFilters(`the filter type "${type.slice(0, 80)}" does not exist`)

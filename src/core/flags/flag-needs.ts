@@ -16,12 +16,15 @@ export interface FlagNeeds {
   readonly hashKeyOverrides: boolean
   /** Has experience continuity on: a request with an anonymous id leaves rows behind. */
   readonly continuity: boolean
+  /** Asks which static cohorts the person is in. */
+  readonly staticCohorts: boolean
 }
 
 export class NeedsCollector implements FlagNeeds {
   person = false
   hashKeyOverrides = false
   continuity = false
+  staticCohorts = false
   readonly personKeys = new Set<PersonKey>()
   readonly groupKeys = new Map<number, Set<string>>()
 
@@ -42,6 +45,7 @@ export class NeedsCollector implements FlagNeeds {
   add(needs: FlagNeeds): void {
     this.person ||= needs.person
     this.hashKeyOverrides ||= needs.hashKeyOverrides
+    this.staticCohorts ||= needs.staticCohorts
     this.continuity ||= needs.continuity
     for (const key of needs.personKeys) this.addPersonKey(key)
     for (const [typeIndex, keys] of needs.groupKeys) for (const key of keys) this.addGroupKey(typeIndex, key)

@@ -4,9 +4,10 @@
 import type { JsonValue } from '../json.ts'
 import type { FilterTest } from './filter-test.ts'
 
-const notAsked = 0
-const holds = 1
-const fails = 2
+/** What stands in a place of the remembered answers. */
+export const notAsked = 0
+export const holds = 1
+export const fails = 2
 
 interface KnownTest {
   readonly test: FilterTest
@@ -17,8 +18,13 @@ interface KnownTest {
 /** Lives as long as a project is being compiled; afterwards only `count` is of interest. */
 export class SharedTests {
   private readonly known = new Map<string, KnownTest>()
-  /** How many tests remember their answer. */
+  /** How many answers are remembered. */
   count = 0
+
+  /** Of something else whose answer an evaluation remembers, such as the membership of a cohort. */
+  newPlace(): number {
+    return this.count++
+  }
 
   /** @param identity what makes two filters alike: equal identities must test the same thing. */
   testOf(identity: readonly JsonValue[], make: () => FilterTest): FilterTest {
