@@ -239,6 +239,51 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.equal((await subjectStore.findPerson(1, 'bob'))?.uuid, ada.uuid)
     })
 
+    it('merges a person: the survivor is in the static cohorts of both, the merged one in none', async t => {
+      const { chunkStore, subjectStore, addMembership, membershipsOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const carl = aPerson({ uuid: '33333333-3333-5333-8333-333333333333' })
+      await commit(chunkStore, {
+        persons: [ada, bob, carl].map(created),
+        mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob')), created(aMapping(carl, 'carl'))],
+      })
+      for (const [{ uuid }, cohortId] of [
+        [ada, 5],
+        [bob, 5],
+        [bob, 6],
+        [carl, 6],
+        [carl, 7],
+      ] as const)
+        await addMembership(1, uuid, cohortId)
+      // Carl into Bob, and Bob into Ada, in one commit: what Carl was in goes all the way.
+      const merge: Partial<ChunkChanges> = {
+        deletedPersons: [
+          { projectId: 1, uuid: carl.uuid, survivorUuid: bob.uuid, loadedVersion: 0 },
+          { projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 },
+        ],
+        mappings: [
+          { row: aMapping(ada, 'bob', 1), loadedVersion: 0 },
+          { row: aMapping(ada, 'carl', 1), loadedVersion: 0 },
+        ],
+      }
+      assert.equal(await commit(chunkStore, merge), 'committed')
+      assert.deepEqual(await membershipsOf(1, ada.uuid), [5, 6, 7])
+      assert.deepEqual(await membershipsOf(1, bob.uuid), [])
+      assert.deepEqual(await membershipsOf(1, carl.uuid), [])
+      assert.deepEqual(await subjectStore.findStaticCohorts(1, 'carl'), new Set([5, 6, 7]))
+    })
+
+    it('keeps memberships where they are when a merge is refused', async t => {
+      const { chunkStore, addMembership, membershipsOf } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      await commit(chunkStore, { persons: [ada, bob].map(created) })
+      await addMembership(1, bob.uuid, 5)
+      const stale = { projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 4 }
+      assert.equal(await commit(chunkStore, { deletedPersons: [stale] }), 'version_conflict')
+      assert.deepEqual(await membershipsOf(1, bob.uuid), [5])
+      assert.deepEqual(await membershipsOf(1, ada.uuid), [])
+    })
+
     it('moves flag assignments in the order of the merges of a commit', async t => {
       const { chunkStore, addOverride, overridesOf } = await open(t)
       await chunkStore.claimPosition('main', 'w1')

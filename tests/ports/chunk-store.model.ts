@@ -66,6 +66,7 @@ const commits = fc.array(
       { maxLength: 1 },
     ),
     overrideOf: fc.option(person),
+    membershipOf: fc.option(fc.tuple(person, fc.constantFrom(1, 2, 3))),
   }),
   { minLength: 1, maxLength: 12 },
 )
@@ -82,9 +83,14 @@ export function chunkStoreModelTest(adapter: string, open: OpenState, runCount: 
         const projectId = 100 + projectCount++
         const model = await openMemoryState(t)
         for (const store of [model, real]) await store.chunkStore.claimPosition('main', 'w1')
-        for (const { overrideOf, ...changes } of run) {
+        for (const { overrideOf, membershipOf, ...changes } of run) {
           if (overrideOf !== null) {
             for (const store of [model, real]) await addOverrideOnce(store, projectId, overrideOf.uuid)
+          }
+          if (membershipOf !== null) {
+            const [{ uuid }, cohortId] = membershipOf
+            // Ids of cohorts are of the whole instance.
+            for (const store of [model, real]) await store.addMembership(projectId, uuid, 10 * projectId + cohortId)
           }
           const moved = inProject(chunkChanges(changes), projectId)
           const expected = await model.chunkStore.commitChunk(moved, position)
@@ -132,5 +138,10 @@ async function everythingOf(store: StateHarness, projectId: number): Promise<unk
   const { personPropertiesJson: _, textBytes, ...rows } = loaded
   const lists: [string, readonly unknown[]][] = Object.entries(rows)
   const sorted = lists.map(([name, rows]) => [name, rows.map(row => JSON.stringify(row)).toSorted()])
-  return [textBytes, sorted, await Promise.all(persons.map(({ uuid }) => store.overridesOf(projectId, uuid)))]
+  return [
+    textBytes,
+    sorted,
+    await Promise.all(persons.map(({ uuid }) => store.overridesOf(projectId, uuid))),
+    await Promise.all(persons.map(({ uuid }) => store.membershipsOf(projectId, uuid))),
+  ]
 }

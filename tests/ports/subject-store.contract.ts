@@ -25,6 +25,23 @@ export function subjectStoreContract(adapter: string, open: OpenState): void {
       assert.equal(await subjectStore.findPerson(1, 'ADA'), null)
     })
 
+    it('finds the static cohorts of a person by each of its ids, in its own project only', async t => {
+      const { chunkStore, subjectStore, addMembership } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      const person = aPerson()
+      const mappings = ['ada', 'ada@work', '__proto__'].map(id => created(aMapping(person, id)))
+      await chunkStore.commitChunk(chunkChanges({ persons: [created(person)], mappings }), position)
+      assert.deepEqual(await subjectStore.findStaticCohorts(1, 'ada'), new Set())
+      await addMembership(1, person.uuid, 7)
+      await addMembership(1, person.uuid, 5)
+      await nextTurn()
+      for (const id of ['ada', 'ada@work', '__proto__'])
+        assert.deepEqual(await subjectStore.findStaticCohorts(1, id), new Set([5, 7]), id)
+      for (const id of ['nobody', 'ADA', '', 'ada\0'])
+        assert.deepEqual(await subjectStore.findStaticCohorts(1, id), new Set(), id)
+      assert.deepEqual(await subjectStore.findStaticCohorts(2, 'ada'), new Set())
+    })
+
     it('finds a group by number and key', async t => {
       const { chunkStore, subjectStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')

@@ -2,6 +2,7 @@
 // migrating each, and the stores of contract suites on them.
 
 import type { TestContext } from 'node:test'
+import { numbered } from '#adapters/postgres/chunk-texts.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
@@ -9,7 +10,7 @@ import type { ChunkStore } from '#ports/chunk-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { Databases, TestPostgres } from './postgres.ts'
 import { aNewProject } from './state-builders.ts'
-import type { OpenState } from './state-harness.ts'
+import { insertCohortText, type OpenState } from './state-harness.ts'
 
 export const logger = silentLogger()
 
@@ -72,6 +73,24 @@ export function postgresStates(postgres: TestPostgres, newDatabase: (t: TestCont
           url,
         )
         return rows.map(row => row.text)
+      },
+      addMembership: async (projectId, personUuid, cohortId) => {
+        await postgres.query(numbered(insertCohortText), [cohortId, projectId], url)
+        await postgres.query(
+          `INSERT INTO cohort_person (person_id, cohort_id)
+            SELECT id, $1 FROM person WHERE project_id = $2 AND uuid = $3 ON CONFLICT DO NOTHING`,
+          [cohortId, projectId, personUuid],
+          url,
+        )
+      },
+      membershipsOf: async (projectId, personUuid) => {
+        const rows = await postgres.query<{ cohort_id: string }>(
+          `SELECT cohort_id FROM cohort_person AS c JOIN person AS p ON p.id = c.person_id
+            WHERE p.project_id = $1 AND p.uuid = $2 ORDER BY 1`,
+          [projectId, personUuid],
+          url,
+        )
+        return rows.map(row => Number(row.cohort_id))
       },
       outcomesOf: projectId => management.listOutcomes(projectId),
     }

@@ -26,10 +26,19 @@ export interface StateHarness {
   addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): MaybePromise<void>
   /** `flagKey=hashKey`, sorted. */
   overridesOf(projectId: number, personUuid: string): MaybePromise<string[]>
+  /** Makes a person that exists a member of a static cohort of its project, which is made if there is none. */
+  addMembership(projectId: number, personUuid: string, cohortId: number): MaybePromise<void>
+  /** Ids of cohorts, ascending. */
+  membershipsOf(projectId: number, personUuid: string): MaybePromise<number[]>
   outcomesOf(projectId: number): Promise<readonly ChunkOutcome[]>
 }
 
 export type OpenState = (t: TestContext) => Promise<StateHarness>
+
+/** id, project id */
+export const insertCohortText = `INSERT INTO cohort
+  (id, project_id, name, description, is_static, filters, deleted, version, created_at, updated_at)
+  VALUES (?, ?, '', '', 1, '{}', 0, 1, 0, 0) ON CONFLICT DO NOTHING`
 
 export const openMemoryState: OpenState = async () => {
   const projects = [1, 2].map(id => ({ ...aNewProject(), id }))
@@ -49,6 +58,12 @@ export const openMemoryState: OpenState = async () => {
         .filter(({ key }) => key[0] === projectId && key[1] === personUuid)
         .map(({ key, hashKey }) => `${key[2]}=${hashKey}`)
         .sort(),
+    addMembership: (projectId, personUuid, cohortId) => {
+      const key = keyOf(projectId, personUuid)
+      if (state.persons.has(key)) state.memberships.set(key, new Set(state.memberships.get(key)).add(cohortId))
+    },
+    membershipsOf: (projectId, personUuid) =>
+      [...(state.memberships.get(keyOf(projectId, personUuid)) ?? [])].sort((a, b) => a - b),
     outcomesOf: async projectId => {
       const counts = new Map<string, ChunkOutcome>()
       for (const outcome of state.outcomes.filter(candidate => candidate.projectId === projectId)) {
@@ -94,6 +109,20 @@ export const openSqliteState: OpenState = async t => {
       database
         .prepare<[number, string], string>(`SELECT feature_flag_key || '=' || hash_key
           FROM flag_hash_key_override AS o JOIN person AS p ON p.id = o.person_id
+          WHERE p.project_id = ? AND p.uuid = ? ORDER BY 1`)
+        .pluck()
+        .all(projectId, personUuid),
+    addMembership: (projectId, personUuid, cohortId) => {
+      database.prepare(insertCohortText).run(cohortId, projectId)
+      database
+        .prepare(`INSERT INTO cohort_person (person_id, cohort_id)
+          SELECT id, ? FROM person WHERE project_id = ? AND uuid = ? ON CONFLICT DO NOTHING`)
+        .run(cohortId, projectId, personUuid)
+    },
+    membershipsOf: (projectId, personUuid) =>
+      database
+        .prepare<[number, string], number>(`SELECT cohort_id
+          FROM cohort_person AS c JOIN person AS p ON p.id = c.person_id
           WHERE p.project_id = ? AND p.uuid = ? ORDER BY 1`)
         .pluck()
         .all(projectId, personUuid),

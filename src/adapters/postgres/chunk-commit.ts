@@ -167,7 +167,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
 async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, persons: StoredPersons): Promise<void> {
   if (deletedPersons.length === 0) return
   const merged: (readonly [number, number])[] = []
-  /** Whose flag assignments a survivor gets, in the order in which they count. */
+  /** Whose flag assignments and cohorts a survivor gets, in the order in which they count. */
   const heirlooms = new Map<number, number[]>()
   for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
     const { id, version } = personOf(persons, projectId, uuid)
@@ -180,8 +180,11 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   }
   const ids = merged.map(([id]) => id)
   const moves = [...heirlooms].flatMap(([survivorId, from]) => from.map(id => [id, survivorId]))
-  await session.query(text.moveOverridesText, [moves.map(move => move[0]), moves.map(move => move[1])])
+  const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
+  await session.query(text.moveOverridesText, pairs)
   await session.query(text.deleteOverridesText, [ids])
+  await session.query(text.moveMembershipsText, pairs)
+  await session.query(text.deleteMembershipsText, [ids])
   // An id that was attached since the load would be left without a person: its reference refuses this, as a conflict.
   const deleted = await inLists(session, text.deletePersonsText, merged)
   expectCount(deleted.rowCount, merged.length)

@@ -117,6 +117,18 @@ export const moveOverridesText = `
 /** person ids */
 export const deleteOverridesText = `DELETE FROM flag_hash_key_override WHERE person_id = ANY($1::bigint[])`
 
+/** Merged persons' ids, their survivors' ids. */
+export const moveMembershipsText = `
+  INSERT INTO cohort_person (person_id, cohort_id)
+  SELECT DISTINCT v.survivor_id, c.cohort_id
+  FROM unnest($1::bigint[], $2::bigint[]) AS v (merged_id, survivor_id)
+  JOIN cohort_person AS c ON c.person_id = v.merged_id
+  ORDER BY v.survivor_id, c.cohort_id
+  ON CONFLICT (person_id, cohort_id) DO NOTHING`
+
+/** person ids */
+export const deleteMembershipsText = `DELETE FROM cohort_person WHERE person_id = ANY($1::bigint[])`
+
 /** project ids, distinct ids; answers those that were not there. */
 export const insertPersonlessText = `
   INSERT INTO personless_distinct_id (project_id, distinct_id) SELECT * FROM unnest($1::bigint[], $2::text[])

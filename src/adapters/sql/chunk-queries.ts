@@ -90,6 +90,13 @@ export const moveOverridesText = `
 
 export const deleteOverridesText = `DELETE FROM flag_hash_key_override WHERE person_id = ?`
 
+/** survivor's id, merged person's id */
+export const moveMembershipsText = `
+  INSERT INTO cohort_person (person_id, cohort_id) SELECT ?, cohort_id FROM cohort_person WHERE person_id = ?
+  ON CONFLICT (person_id, cohort_id) DO NOTHING`
+
+export const deleteMembershipsText = `DELETE FROM cohort_person WHERE person_id = ?`
+
 /** project_id, distinct_id */
 export const hasMappingText = `SELECT 1 FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?`
 

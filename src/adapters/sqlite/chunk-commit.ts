@@ -26,6 +26,8 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const hasMappings = prepare(text.hasMappingsText)
   const moveOverrides = prepare(text.moveOverridesText)
   const deleteOverrides = prepare(text.deleteOverridesText)
+  const moveMemberships = prepare(text.moveMembershipsText)
+  const deleteMemberships = prepare(text.deleteMembershipsText)
   const insertPersonless = prepare(text.insertPersonlessText)
   const hasMapping = prepare(text.hasMappingText)
   const hasPersonless = prepare(text.hasPersonlessText)
@@ -107,8 +109,11 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   function mergePersons({ deletedPersons }: ChunkChanges): void {
     for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
       const personId = personIdOf(projectId, uuid)
-      moveOverrides.run(personIdOf(projectId, survivorUuid), personId)
+      const survivorId = personIdOf(projectId, survivorUuid)
+      moveOverrides.run(survivorId, personId)
       deleteOverrides.run(personId)
+      moveMemberships.run(survivorId, personId)
+      deleteMemberships.run(personId)
       // An id that was attached since the load would be left without a person.
       if (hasMappings.get(personId) !== undefined) throw new VersionConflict()
       expectOne(deletePerson.run(personId, loadedVersion).changes)
