@@ -23,6 +23,8 @@ export interface Config {
   readonly geoipDatabase: string | null
   readonly projectKey: string | null
   readonly personalKey: string | null
+  /** 64 hexadecimal digits each; empty: the data folder's key file. */
+  readonly encryptionKeys: readonly string[]
   /** CIDR blocks or the words `loopback` and `private`. */
   readonly trustedProxies: readonly string[]
   readonly unknownKeys: 'reject' | 'accept'
@@ -102,7 +104,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   projectKey: setting(
     'PENNON_PROJECT_KEY',
     '',
-    'up to 64 ASCII characters, not starting with phx_',
+    'up to 64 ASCII characters, not starting with phx_ or phs_',
     orNull(parseProjectKey),
     'first start: key of the first project; generated when absent',
   ),
@@ -112,6 +114,14 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'phx_ followed by at least 20 characters',
     orNull(parsePersonalKey),
     'first start: a personal API key with all scopes; generated and shown once when absent',
+    true,
+  ),
+  encryptionKeys: setting(
+    'PENNON_ENCRYPTION_KEY',
+    '',
+    '64 hexadecimal digits (openssl rand -hex 32), or several such keys separated by commas',
+    parseEncryptionKeys,
+    'encrypts payloads of flags; of several keys the first encrypts and all decrypt; a file in the data folder when absent',
     true,
   ),
   trustedProxies: setting(
@@ -286,11 +296,17 @@ function isDecodable(part: string): boolean {
 }
 
 function parseProjectKey(text: string): string | undefined {
-  return /^[\x21-\x7e]{1,64}$/.test(text) && !text.startsWith('phx_') ? text : undefined
+  return /^[\x21-\x7e]{1,64}$/.test(text) && !/^ph[xs]_/.test(text) ? text : undefined
 }
 
 function parsePersonalKey(text: string): string | undefined {
   return /^phx_[\x21-\x7e]{20,200}$/.test(text) ? text : undefined
+}
+
+function parseEncryptionKeys(text: string): readonly string[] | undefined {
+  if (text === '') return []
+  const keys = text.split(',').map(key => key.trim().toLowerCase())
+  return keys.every(key => /^[0-9a-f]{64}$/.test(key)) ? keys : undefined
 }
 
 function parseProxies(text: string): readonly string[] | undefined {

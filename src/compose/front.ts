@@ -15,6 +15,7 @@ import { decideRoutes } from '#http/handlers/decide.ts'
 import { flagDefinitionsRoutes } from '#http/handlers/flag-definitions.ts'
 import { healthRoutes, metricsRoute } from '#http/handlers/health.ts'
 import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
+import { remoteConfigPayloadRoutes } from '#http/handlers/remote-config-payload.ts'
 import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
@@ -46,11 +47,12 @@ import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { MetricsSnapshot } from '../processes/messages.ts'
 import { version } from '../version.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
-import { logFolder, openEventStore } from './stores.ts'
+import { logFolder, openEventStore, openPayloadCipher } from './stores.ts'
 
 /** Personal keys' uses are written this long after the first of them, behind the requests that they are of. */
 const keyUsesDelayMs = 1_000
-const flagRequestFlushMs = 10_000
+/** Twice this is how late a front may know of other fronts' requests: quotas are right within 10 s. */
+const flagRequestFlushMs = 5_000
 /** Of a stop, for what is counted in memory: a database that hangs may cost these numbers, but not the stop its 10 s. */
 const lastFlushMsMax = 1_500
 
@@ -100,18 +102,22 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const state = await openFrontState(config, logger, management)
   const keyUses = startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
+  const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
   const definitions = await startDefinitionCache({
     store: state.definitions,
     onRevision: keyCheck.forget,
     logger,
     pollMs: state.definitionPollMs,
     compile: changed => {
+      flagRequests.follow(changed.project)
       const compiled = compileProject(changed)
       for (const problem of compiled.problems)
         logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
       return compiled
     },
   })
+  await flagRequests.caughtUp()
+  const payloadCipher = openPayloadCipher(config)
   const eventStore = openEventStore(config, clock)
   const logReader = openSqliteLogReader({ folder: logFolder(config) })
   const nudge = coalesceNudges(lane => host.nudge(lane))
@@ -125,13 +131,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     logger,
     onRestart: () => metrics.childRestarts.inc({ process: 'decode thread' }),
   })
-  const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
 
   const decide = createDecideService({
     findProject: token => definitions.findByToken(token),
     subjects: state.subjects,
     hashKeys: { findHashKeys: state.subjects.findHashKeys, keepHashKey: management.keepHashKey },
     geoip: options.geoip,
+    isOverFlagQuota: flagRequests.isOverQuota,
     countFlagRequest: flagRequests.count,
     metrics,
     logger,
@@ -153,6 +159,12 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metricsText: async () =>
       aggregateMetrics([await metrics.registry.getMetricsAsJSON(), ...(await host.otherMetrics())]),
   }
+  const serverKeys = {
+    keyCheck,
+    findProject: (token: string) => definitions.findByToken(token),
+    findBySecretHash: (secretHash: string) => definitions.findBySecretHash(secretHash),
+    logger,
+  }
   const scripts = openInstalledScripts()
   const wireRoutes = [
     ...decideRoutes({ decide, decodeThreads: decodePool(decodeThreads), clock, newUuid: randomUUID }),
@@ -163,7 +175,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       clock,
       random: pooledRandomUint32(randomFillSync),
     }),
-    ...flagDefinitionsRoutes({ findProject: token => definitions.findByToken(token) }),
+    ...flagDefinitionsRoutes({ ...serverKeys, isOverFlagQuota: flagRequests.isOverQuota }),
+    ...remoteConfigPayloadRoutes({
+      ...serverKeys,
+      findProjectById: projectId => definitions.findById(projectId),
+      management,
+      cipher: payloadCipher,
+    }),
     ...remoteConfigRoutes({ findProject: token => definitions.findByToken(token), scripts, clock }),
     ...staticScriptsRoutes(scripts),
     ...healthRoutes(healthDeps),
@@ -172,7 +190,11 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     management,
     events: eventStore,
     logStatus: (lane, offset) => logReader.status(lane, offset),
-    definitionsReady: revision => definitions.catchUp(revision),
+    definitionsReady: async revision => {
+      await definitions.catchUp(revision)
+      await flagRequests.caughtUp()
+    },
+    payloadCipher,
     keyCheck,
     clock,
     newUuid: randomUUID,

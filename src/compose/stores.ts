@@ -1,11 +1,14 @@
 // The stores of an instance, opened from its configuration: which adapter fills which port of storage.
 
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { endpointOfUrl } from '#adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/event-store.ts'
+import { createPayloadCipher, type PayloadCipher } from '#services/payload-cipher.ts'
 import type { Config } from '../config.ts'
 
 /** The embedded engine, found by its endpoint file wherever it listens now, or the ClickHouse of `CLICKHOUSE_URL`. */
@@ -18,6 +21,21 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
     rejectRetentionDays: config.rejectRetentionDays,
   })
 }
+
+/** Of `PENNON_ENCRYPTION_KEY`, or of a file beside the state that it belongs to. */
+export function openPayloadCipher(config: Config): PayloadCipher {
+  const keys = openEncryptionKeys({
+    given: config.encryptionKeys,
+    keyFile: join(config.dataFolder, 'encryption.key'),
+    whyNotMade: config.databaseUrl === null ? null : keyNeeded,
+    randomBytes,
+  })
+  return createPayloadCipher(keys, randomBytes)
+}
+
+const keyNeeded =
+  'Payloads cannot be encrypted: the state is in PostgreSQL, and PENNON_ENCRYPTION_KEY is not set. ' +
+  'Set it to the output of `openssl rand -hex 32`, keep a copy, and start again.'
 
 /** Each lane has a folder in it. */
 export function logFolder(config: Config): string {

@@ -31,6 +31,15 @@ export interface Project {
   readonly createdAtMs: number
 }
 
+/** What people are shown of a project's secret keys (`phs_…`), masked; null: there is none. */
+export interface SecretKeys {
+  readonly primary: string | null
+  /** The one before, after a rotation: valid until it is deleted or the next rotation. */
+  readonly backup: string | null
+}
+
+export const noSecretKeys: SecretKeys = { primary: null, backup: null }
+
 export const noQuotas: Quotas = {
   events: null,
   featureFlagRequests: null,

@@ -6,14 +6,15 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 /**
  * Who may call a route:
  * `open` nobody is asked (health, fixed answers); `project_key` the public key in the request, checked by the handler;
- * `personal_key` a secret in `Authorization`, checked before the handler; `operator` a loopback peer without forwarding
+ * `personal_key` a secret in `Authorization`, checked before the handler; `server_key` a personal key or a secret key of the
+ * project, checked by the handler, which answers in the wire's own words; `operator` a loopback peer without forwarding
  * headers, or a personal key.
  */
-export const routeAccesses = ['open', 'project_key', 'personal_key', 'operator'] as const
+export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /** The surface a route belongs to: label of its metrics, and what its CORS answer allows. */
-export const routeGroups = ['flags', 'definitions', 'capture', 'browser', 'management', 'health'] as const
+export const routeGroups = ['flags', 'definitions', 'capture', 'browser', 'management', 'health', 'changes'] as const
 export type RouteGroup = (typeof routeGroups)[number]
 
 export interface Route {
@@ -33,6 +34,8 @@ export interface Route {
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
+  /** Bodies of the errors that the server finds before or after the handler, where a protocol has its own. Absent: `encodeWireError`. */
+  readonly encodeError?: (error: WireError) => string
   /** `request.body` is a Buffer (empty when there was none). Returns nothing; answers through `reply`. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 }
@@ -43,8 +46,8 @@ export function sendJson(reply: FastifyReply, status: number, body: string): voi
 }
 
 /** Answers an error of the wire with its own status. */
-export function sendError(reply: FastifyReply, error: WireError): void {
-  sendJson(reply, error.status, encodeWireError(error))
+export function sendError(reply: FastifyReply, error: WireError, encode = encodeWireError): void {
+  sendJson(reply, error.status, encode(error))
 }
 
 function unchanged(body: unknown): string {

@@ -1,6 +1,7 @@
 // Secret keys of projects (`phs_…`): a primary one and, after a rotation, the one before as backup. Both open what a server
 // reads of its own project. Which keys are valid, fronts know from the project's definitions (`secretKeyHashes`).
 
+import type { SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { Written } from './written.ts'
 
@@ -21,11 +22,3 @@ export interface NewSecretKey {
   readonly masked: string
   readonly createdAtMs: number
 }
-
-/** Masked; null: there is none. */
-export interface SecretKeys {
-  readonly primary: string | null
-  readonly backup: string | null
-}
-
-export const noSecretKeys: SecretKeys = { primary: null, backup: null }

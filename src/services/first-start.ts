@@ -5,7 +5,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import { createProject } from './manage-projects.ts'
-import { hashPersonalKey } from './personal-key-check.ts'
+import { hashSecret } from './personal-key-check.ts'
 
 export interface FirstStartDeps {
   readonly management: ManagementStore
@@ -63,7 +63,7 @@ async function makePersonalKey(deps: FirstStartDeps): Promise<string> {
     scopedProjectIds: [],
     createdAtMs: deps.clock.nowMs(),
     lastUsedAtMs: null,
-    secretHash: hashPersonalKey(secret),
+    secretHash: hashSecret(secret),
   })
   return secret
 }

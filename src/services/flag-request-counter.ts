@@ -1,68 +1,160 @@
 // Counts evaluation requests per project and UTC day in memory and writes them down now and then: a counter per request
 // in the database would cost more than the evaluation. A crash may lose what was counted since the last flush.
+// After each flush the month's sums of projects with a quota are read back, in which other fronts' requests are, so each
+// front knows within two flushes what all have counted, and a restarted one from its start.
 
+import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { UsageStore } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface FlagRequestCounter {
   count(projectId: number): void
+  /** Whether the project has used up its flag requests of this UTC month; with a quota of 0 it always has. */
+  isOverQuota(project: Project): boolean
+  /** Its definitions changed: whether it has a quota, and how large that is, stands in them. */
+  follow(project: Project): void
+  /** Resolves when what followed projects used this month was read, unless that fails: then until the next flush they have used what was counted here. */
+  caughtUp(): Promise<void>
   /** Writes what is left. */
   close(): Promise<void>
 }
 
 export interface FlagRequestCounterOptions {
-  readonly usage: Pick<UsageStore, 'addFlagRequests'>
+  readonly usage: Pick<UsageStore, 'addFlagRequests' | 'sumFlagRequests'>
   readonly clock: Clock
   readonly logger: Logger
   readonly flushMs: number
+}
+
+/** What a project with a quota used this month. */
+interface Use {
+  /** By all fronts, as last read; undefined: not read yet. */
+  stored: number | undefined
+  /** Counted here and not in `stored`. */
+  counted: number
 }
 
 export function startFlagRequestCounter(options: FlagRequestCounterOptions): FlagRequestCounter {
   const { usage, clock, logger } = options
   let counts = new Map<number, number>()
   let countedDay = dayOf(clock.nowMs())
+  let dayEndsAtMs = endOfDay(clock.nowMs())
   let waiting: { projectId: number; day: string; count: number }[] = []
+  const uses = new Map<number, Use>()
+  let running: Promise<void> | undefined
 
-  /** Moves what was counted under its day. */
-  const closeDay = () => {
+  const timer = setInterval(() => void flushAndRead(), options.flushMs)
+  timer.unref()
+
+  return {
+    count(projectId) {
+      followClock()
+      counts.set(projectId, (counts.get(projectId) ?? 0) + 1)
+      const use = uses.get(projectId)
+      if (use !== undefined) use.counted++
+    },
+    isOverQuota({ id, quotas: { featureFlagRequests: quota } }) {
+      if (quota === null || quota === 0) return quota === 0
+      followClock()
+      const use = uses.get(id)
+      return use !== undefined && (use.stored ?? 0) + use.counted >= quota
+    },
+    follow({ id, quotas: { featureFlagRequests: quota } }) {
+      if (quota === null || quota === 0) uses.delete(id)
+      else if (!uses.has(id)) uses.set(id, { stored: undefined, counted: 0 })
+    },
+    async caughtUp() {
+      if (!hasUnread()) return
+      await flushAndRead()
+      if (hasUnread()) await flushAndRead() // the first one may have been under way before
+    },
+    async close() {
+      clearInterval(timer)
+      await running
+      await flush()
+    },
+  }
+
+  function hasUnread(): boolean {
+    return uses.values().some(use => use.stored === undefined)
+  }
+
+  function followClock(): void {
+    if (clock.nowMs() >= dayEndsAtMs) closeDay()
+  }
+
+  /** Moves what was counted under its day. A new month begins with nothing used. */
+  function closeDay(): void {
     for (const [projectId, count] of counts) waiting.push({ projectId, day: countedDay, count })
     counts = new Map()
+    const monthBefore = monthOf(countedDay)
     countedDay = dayOf(clock.nowMs())
+    dayEndsAtMs = endOfDay(clock.nowMs())
+    if (monthOf(countedDay) !== monthBefore) for (const id of uses.keys()) uses.set(id, { stored: 0, counted: 0 })
   }
-  const flush = async () => {
+
+  /** One at a time, in this order: what is read has to hold what was written. */
+  function flushAndRead(): Promise<void> {
+    running ??= (async () => {
+      try {
+        const before = Array.from(uses, ([id, use]) => ({ id, use, counted: use.counted }))
+        const month = monthOf(dayOf(clock.nowMs()))
+        if (await flush()) await readSums(month, before)
+      } finally {
+        running = undefined
+      }
+    })()
+    return running
+  }
+
+  async function flush(): Promise<boolean> {
     closeDay()
-    if (waiting.length === 0) return
+    if (waiting.length === 0) return true
     const flushed = waiting
     waiting = []
     try {
       await usage.addFlagRequests(flushed)
+      return true
     } catch (cause) {
       waiting = [...flushed, ...waiting] // nothing was written: the next flush takes them along
       logger.warn({ err: cause }, 'flag requests could not be written down yet')
+      return false
     }
   }
-  const timer = setInterval(() => void flush(), options.flushMs)
-  timer.unref()
-  let dayEndsAtMs = endOfDay(clock.nowMs())
 
-  return {
-    count: projectId => {
-      if (clock.nowMs() >= dayEndsAtMs) {
-        closeDay()
-        dayEndsAtMs = endOfDay(clock.nowMs())
+  /** @param before what had been counted when all of it was about to be written. */
+  async function readSums(
+    month: string,
+    before: readonly { readonly id: number; readonly use: Use; readonly counted: number }[],
+  ): Promise<void> {
+    if (before.length === 0) return
+    try {
+      const ids = before.map(({ id }) => id)
+      const sums = await usage.sumFlagRequests(ids, `${month}-01`, `${month}-31`)
+      const sumOf = new Map(sums.map(({ projectId, count }) => [projectId, count]))
+      for (const { id, use, counted } of before) {
+        // Otherwise its month is over, or it was followed anew meanwhile.
+        if (uses.get(id) !== use) continue
+        use.stored = sumOf.get(id) ?? 0
+        use.counted -= counted
       }
-      counts.set(projectId, (counts.get(projectId) ?? 0) + 1)
-    },
-    close: async () => {
-      clearInterval(timer)
-      await flush()
-    },
+    } catch (cause) {
+      logger.warn(
+        { err: cause },
+        'the flag requests of this month could not be read; quotas go by what was counted here',
+      )
+    }
   }
 }
 
 function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
+}
+
+/** `2026-03`: days are compared as texts. */
+function monthOf(day: string): string {
+  return day.slice(0, 7)
 }
 
 function endOfDay(ms: number): number {

@@ -13,6 +13,13 @@ export function generateProjectKey(randomBytes: RandomBytes): string {
   return `phc_${randomText(randomBytes)}`
 }
 
+/** Of the secret keys of projects. */
+export const secretKeyPrefix = 'phs_'
+
+export function generateSecretKey(randomBytes: RandomBytes): string {
+  return `${secretKeyPrefix}${randomText(randomBytes)}`
+}
+
 export function generatePersonalKey(randomBytes: RandomBytes): string {
   return `${personalKeyPrefix}${randomText(randomBytes)}`
 }

@@ -9,11 +9,14 @@ import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { FlagPatch, FlagStore, NewFlag, Written } from '#ports/management-store.ts'
+import type { PayloadCipher } from './payload-cipher.ts'
+import { sealPayloads } from './seal-payloads.ts'
 
 export interface ManageFlagsDeps {
   readonly management: FlagStore
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
+  readonly payloadCipher: Pick<PayloadCipher, 'seal'>
 }
 
 export interface WriteOptions {
@@ -64,7 +67,9 @@ export async function createFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const prepared = prepareNewFlag(projectId, fields, options, deps.clock.nowMs())
   if (!prepared.ok) return prepared
-  const written = await deps.management.createFlag(prepared.value.flag)
+  const sealed = await sealPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
+  if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
+  const written = await deps.management.createFlag(sealed.value.fields)
   if (!written.ok) return err({ kind: 'key_taken' })
   return serve(deps, written.value, prepared.value.warnings)
 }
@@ -91,8 +96,11 @@ export async function updateFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const prepared = prepareFlagFields(flag, fields, options)
   if (!prepared.ok) return prepared
-  const { expectedVersion, by } = options
-  return save(deps, flag, prepared.value.fields, { expectedVersion, by }, prepared.value.warnings)
+  const sealed = await sealPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
+  if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
+  const { by } = options
+  const expectedVersion = options.expectedVersion ?? (sealed.value.restsOnStored ? flag.version : undefined)
+  return save(deps, flag, sealed.value.fields, { expectedVersion, by }, prepared.value.warnings)
 }
 
 /** Fields of a change as the store takes them, checked: also for what is stored together with a change of its flag. */

@@ -5,7 +5,7 @@ import { isKnownScope } from '#core/scopes.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore, ProjectStore } from '#ports/management-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
-import { hashPersonalKey, type PersonalKeyCheck } from './personal-key-check.ts'
+import { hashSecret, type PersonalKeyCheck } from './personal-key-check.ts'
 
 export interface ManageKeysDeps {
   readonly management: PersonalKeyStore & Pick<ProjectStore, 'findProject'>
@@ -41,7 +41,7 @@ export async function createPersonalKey(
     scopedProjectIds: [...new Set(input.scopedProjectIds)],
     createdAtMs: deps.clock.nowMs(),
     lastUsedAtMs: null,
-    secretHash: hashPersonalKey(secret),
+    secretHash: hashSecret(secret),
   })
   return ok({ key, secret })
 }

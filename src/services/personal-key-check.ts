@@ -1,7 +1,7 @@
 // Which personal API key a secret is, with a short memory so that a busy script costs one look-up, not thousands.
 // What the key may do is decided where it is asked for (`http/management/authenticate.ts`).
 
-import { createHash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
@@ -21,7 +21,7 @@ export const personalKeyPrefix = 'phx_'
 const rememberedForMs = 10_000
 const rememberedCountMax = 1_000
 /** Longer secrets are nobody's: not worth hashing. */
-const secretLengthMax = 200
+export const secretLengthMax = 200
 
 /** Only SHA-256 digests are stored, looked up and remembered, so timing tells nothing about a secret. */
 export function createPersonalKeyCheck(deps: {
@@ -34,7 +34,7 @@ export function createPersonalKeyCheck(deps: {
   return {
     async find(secret) {
       if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
-      const hash = hashPersonalKey(secret)
+      const hash = hashSecret(secret)
       const known = remembered.get(hash)
       if (known !== undefined && known.untilMs > deps.clock.nowMs()) {
         deps.uses.note(known.key)
@@ -61,6 +61,6 @@ export function createPersonalKeyCheck(deps: {
 }
 
 /** SHA-256, hex: the form in which keys are stored. */
-export function hashPersonalKey(secret: string): string {
-  return createHash('sha256').update(secret, 'utf8').digest('hex')
+export function hashSecret(secret: string): string {
+  return digest('sha256', secret, 'hex')
 }

@@ -176,8 +176,8 @@ describe('definitions for local evaluation', () => {
       return `${response.status} ${body.type} ${body.code}`
     }
     assert.equal(await statusOf(path, ''), '401 authentication_error not_authenticated')
-    assert.equal(await statusOf(path, 'Bearer phx_unknown'), '401 authentication_error not_authenticated')
-    assert.equal(await statusOf(path, `Bearer ${testProjectKey}`), '401 authentication_error not_authenticated')
+    assert.equal(await statusOf(path, 'Bearer phx_unknown'), '401 authentication_error authentication_failed')
+    assert.equal(await statusOf(path, `Bearer ${testProjectKey}`), '401 authentication_error authentication_failed')
     const all = `Bearer ${testPersonalKey}`
     assert.equal(await statusOf(paths[0]!, all), '400 validation_error required')
     assert.equal(await statusOf(`${paths[0]}?token=phc_nobody`, all), '401 authentication_error authentication_failed')

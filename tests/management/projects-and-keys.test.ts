@@ -16,6 +16,8 @@ describe('projects', () => {
       id: 2,
       organization: '00000000-0000-4000-8000-000000000001',
       name: 'Plain',
+      secret_api_token: null,
+      secret_api_token_backup: null,
       timezone: 'UTC',
       anonymize_ips: false,
       geoip_enabled: true,

@@ -2,8 +2,10 @@
 // itself does is held to its own contract (`tests/ports/event-store.contract.ts`).
 
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
@@ -16,6 +18,7 @@ import type { Route } from '#http/route.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
+import { createPayloadCipher } from '#services/payload-cipher.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -54,6 +57,8 @@ export type Reply = { status: number; headers: Headers; text: string; body: any 
 
 export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'events' | 'logStatus'>> {
   readonly otherRoutes?: readonly Route[]
+  /** Encrypted payloads are refused with this line. */
+  readonly whyNoEncryptionKey?: string
   /** Wraps the store, for failures. */
   readonly wrap?: (store: ManagementStore) => ManagementStore
 }
@@ -70,6 +75,8 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const keyUses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 1 })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
   const served: number[] = []
+  const keyFile = join(dataFolder, 'encryption.key')
+  const keys = openEncryptionKeys({ given: [], keyFile, whyNotMade: options.whyNoEncryptionKey ?? null, randomBytes })
   let uuidCount = 0
   const deps: ManagementDeps = {
     management,
@@ -79,6 +86,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
       served.push(revision)
     },
     keyCheck,
+    payloadCipher: createPayloadCipher(keys, randomBytes),
     clock,
     newUuid: () => `00000000-0000-4000-8000-${String(++uuidCount).padStart(12, '0')}`,
     randomBytes: size => Uint8Array.from({ length: size }, (_, index) => (index * 7 + uuidCount) % 256),

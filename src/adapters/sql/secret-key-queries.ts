@@ -1,8 +1,9 @@
 // Secret keys of projects, by their hash: at most two rows per project, told apart by their role.
 
 import type { Kysely } from 'kysely'
+import type { SecretKeys } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { SecretKeyStore, SecretKeys } from '#ports/secret-key-store.ts'
+import type { SecretKeyStore } from '#ports/secret-key-store.ts'
 import type { Written } from '#ports/written.ts'
 import { bumpRevision } from './revision-queries.ts'
 import type { StateSchema } from './schema.ts'

@@ -5,14 +5,17 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { Project } from '#core/project.ts'
 import { definitionsEncoder } from '#wire/flag-definitions.ts'
-import { wireError } from '#wire/wire-error.ts'
+import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
-import { callerOf, mayUseProject } from '../management/authenticate.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
+import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from '../server-key.ts'
 
-export interface FlagDefinitionsOptions {
+export interface FlagDefinitionsOptions extends ServerKeyDeps {
   readonly findProject: (token: string) => CompiledProject | null
+  /** Whether the project has used up its flag requests. */
+  readonly isOverFlagQuota: (project: Project) => boolean
 }
 
 interface PreparedBody {
@@ -23,19 +26,20 @@ interface PreparedBody {
 /** Longer pauses for thousands of flags; a project of hundreds is encoded within one. */
 const sliceMs = 10
 const noBodyBytes = 1_024
+/** As posthog-python sent it before 2022. */
+const keyInQuery = { acceptsKeyInQuery: true } as const
 
-export function flagDefinitionsRoutes({ findProject }: FlagDefinitionsOptions): Route[] {
+export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] {
   const prepared = new WeakMap<CompiledProject, Promise<PreparedBody>>()
   return ['/flags/definitions', '/api/feature_flag/local_evaluation'].flatMap((path): Route[] => [
     {
       method: 'GET',
       path,
-      access: 'personal_key',
-      scope: 'feature_flag:read',
-      acceptsKeyInQuery: true,
+      access: 'server_key',
+      ...keyInQuery,
       group: 'definitions',
       bodyLimitBytes: noBodyBytes,
-      handler: answerDefinitions,
+      handler: withServerKey(options, keyInQuery, answerDefinitions),
     },
     {
       method: 'OPTIONS',
@@ -47,12 +51,16 @@ export function flagDefinitionsRoutes({ findProject }: FlagDefinitionsOptions): 
     },
   ])
 
-  async function answerDefinitions(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async function answerDefinitions(caller: ServerCaller, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const token = projectKeyOf(request)
-    if (token === null) return sendError(reply, missingToken)
-    const project = findProject(token)
-    if (project === null) return sendError(reply, unknownToken)
-    if (!mayUseProject(callerOf(request), project.project.id)) return sendError(reply, otherProject)
+    if (token === null) return sendError(reply, serverKeyErrors.missingToken)
+    const project = options.findProject(token)
+    if (project === null) return sendError(reply, serverKeyErrors.unknownToken)
+    if (!opensProject(caller, project.project.id)) {
+      const { otherProject, secretKeyInvalid } = serverKeyErrors
+      return sendError(reply, caller.kind === 'secret' ? secretKeyInvalid : otherProject)
+    }
+    if (options.isOverFlagQuota(project.project)) return sendError(reply, serverKeyErrors.overQuota)
     let body = prepared.get(project)
     if (body === undefined) {
       body = prepareBody(project.definitions)
@@ -88,7 +96,3 @@ function projectKeyOf(request: FastifyRequest): string | null {
   const header = request.headers['x-posthog-project-api-key']
   return typeof header === 'string' && header !== '' ? header : null
 }
-
-const missingToken = wireError(400, 'required', 'Name the project by its project API key: ?token=phc_…', 'token')
-const unknownToken = wireError(401, 'authentication_failed', 'The project API key of `token` belongs to no project.')
-const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')

@@ -4,6 +4,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import { secretKeyPrefix } from '#services/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/personal-key-check.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -22,12 +23,12 @@ export function createAuthorizer(
   return async (route, request, reply) => {
     try {
       const refusal = await authorize(deps.keyCheck, route, request)
-      if (refusal !== null) refuse(reply, refusal)
+      if (refusal !== null) refuseCaller(reply, refusal)
       return refusal === null
     } catch (error) {
       if (!(error instanceof PortError)) throw error
       deps.logger.warn({ err: error }, 'personal keys cannot be read')
-      refuse(reply, stateUnavailable)
+      refuseCaller(reply, stateUnavailable)
       return false
     }
   }
@@ -59,9 +60,9 @@ export function mayUseProject(key: Pick<PersonalKey, 'scopedProjectIds'>, projec
 }
 
 async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: FastifyRequest): Promise<WireError | null> {
-  const secret = bearerSecret(request) ?? (route.acceptsKeyInQuery === true ? secretInQuery(request) : null)
+  const secret = bearerSecret(request)
   // Before the key itself is looked at: a key in a URL ends up in the logs of everything on the way.
-  if (route.acceptsKeyInQuery !== true && hasKeyInQuery(request)) return keyInQuery
+  if (hasKeyInQuery(request)) return keyInQuery
   if (secret === null) return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
   const caller = await keyCheck.find(secret)
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
@@ -75,21 +76,15 @@ async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: Fast
   return null
 }
 
-function bearerSecret(request: FastifyRequest): string | null {
+export function bearerSecret(request: FastifyRequest): string | null {
   const match = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')
   return match === null ? null : match[1]!
 }
 
-/** Of SDKs before 2022. */
-function secretInQuery(request: FastifyRequest): string | null {
-  const sent = (request.query as Record<string, string | string[]>).personal_api_key
-  return typeof sent === 'string' && sent !== '' ? sent : null
-}
-
-function hasKeyInQuery(request: FastifyRequest): boolean {
+export function hasKeyInQuery(request: FastifyRequest): boolean {
   for (const [name, value] of Object.entries(request.query as Record<string, string | string[]>)) {
     if (name === 'personal_api_key') return true
-    if ([value].flat().some(text => text.startsWith(personalKeyPrefix))) return true
+    if ([value].flat().some(text => text.startsWith(personalKeyPrefix) || text.startsWith(secretKeyPrefix))) return true
   }
   return false
 }
@@ -103,7 +98,7 @@ function isLocalPeer(request: FastifyRequest): boolean {
   return isLoopback && forwardingHeaders.every(name => request.headers[name] === undefined)
 }
 
-function refuse(reply: FastifyReply, error: WireError): void {
+export function refuseCaller(reply: FastifyReply, error: WireError): void {
   if (error.status === 401) reply.header('www-authenticate', 'Bearer realm="api"')
   if (error.status === 503) reply.header('retry-after', '1')
   sendError(reply, error)
@@ -114,10 +109,10 @@ const notAuthenticated = wireError(
   'not_authenticated',
   'Authentication credentials were not provided. Send a personal API key: Authorization: Bearer phx_…',
 )
-const keyInQuery = wireError(
+export const keyInQuery = wireError(
   401,
   'not_authenticated',
-  'A personal API key does not belong into a URL, where logs keep it. Send it as a header: Authorization: Bearer phx_…',
+  'A secret key does not belong into a URL, where logs keep it. Send it as a header: Authorization: Bearer phx_…',
 )
 const unknownKey = wireError(401, 'not_authenticated', 'This personal API key is unknown or was deleted.')
 const otherKindOfKey = wireError(

@@ -5,6 +5,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import type { RandomBytes } from '#services/generate-key.ts'
+import type { PayloadCipher } from '#services/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
 import type { Logger } from '#telemetry/log.ts'
 
@@ -17,6 +18,7 @@ export interface ManagementDeps {
   readonly definitionsReady: (revision: number) => Promise<void>
   /** The one that `createAuthorizer` was given, so that a deleted key ends at once. */
   readonly keyCheck: PersonalKeyCheck
+  readonly payloadCipher: PayloadCipher
   readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes

@@ -15,6 +15,7 @@ import {
   flagDiffSchema,
   flagSchema,
   flagVersionSchema,
+  withoutPayloads,
 } from '#wire/management.ts'
 import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
@@ -39,7 +40,15 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
       handle: async ({ request, flag, query }) => {
         const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
-        return answer(200, countedPage(request, query, count, results.map(encodeFlagVersion)))
+        return answer(
+          200,
+          countedPage(
+            request,
+            query,
+            count,
+            results.map(version => encodeFlagVersion(version, flag.hasEncryptedPayloads)),
+          ),
+        )
       },
     }),
     ...flagRoutes(deps, {
@@ -52,7 +61,9 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: flagVersionSchema },
       handle: async ({ flag, params }) => {
         const version = await findVersion(deps, flag, params.version!)
-        return version === null ? refusal(noSuchVersion) : answer(200, encodeFlagVersion(version))
+        return version === null
+          ? refusal(noSuchVersion)
+          : answer(200, encodeFlagVersion(version, flag.hasEncryptedPayloads))
       },
     }),
     ...flagRoutes(deps, {
@@ -67,7 +78,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const from = await findVersion(deps, flag, params.version!)
         const to = await findVersion(deps, flag, params.otherVersion!)
         if (from === null || to === null) return refusal(noSuchVersion)
-        const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag) }
+        const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag, flag) }
         return answer(200, diff)
       },
     }),
@@ -100,7 +111,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         // One more than asked for: the oldest of the page is compared with the one before it.
         const page = { limit: limit + 1, offset }
         const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, page)
-        const activity = results.slice(0, limit).map((version, index) => toActivity(version, results[index + 1]))
+        const activity = results.slice(0, limit).map((version, index) => toActivity(version, results[index + 1], flag))
         return answer(200, countedPage(request, query, count, activity))
       },
     }),
@@ -120,9 +131,11 @@ function versionNumber(text: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
-/** Version and time differ by nature and are left out. */
-function diffFlags(before: Flag, after: Flag): JsonChange[] {
-  return diffJson(comparable(before), comparable(after))
+/** Version and time differ by nature and are left out; payloads of a flag that is encrypted now are not shown. */
+function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
+  return now.hasEncryptedPayloads
+    ? diffJson(comparable(withoutPayloads(before)), comparable(withoutPayloads(after)))
+    : diffJson(comparable(before), comparable(after))
 }
 
 function comparable(flag: Flag): JsonObject {
@@ -130,8 +143,8 @@ function comparable(flag: Flag): JsonObject {
   return rest
 }
 
-function toActivity(version: FlagVersion, before: FlagVersion | undefined): FlagActivityJson {
-  const changes = before === undefined ? [] : diffFlags(before.flag, version.flag)
+function toActivity(version: FlagVersion, before: FlagVersion | undefined, now: Flag): FlagActivityJson {
+  const changes = before === undefined ? [] : diffFlags(before.flag, version.flag, now)
   const isDeletion = changes.some(({ path, after }) => path === 'deleted' && after === true)
   return {
     user: version.changedBy === null ? null : { first_name: version.changedBy },
@@ -139,6 +152,6 @@ function toActivity(version: FlagVersion, before: FlagVersion | undefined): Flag
     scope: 'FeatureFlag',
     item_id: String(version.flagId),
     detail: { name: version.flag.key, version: version.version, changes },
-    created_at: encodeFlagVersion(version).created_at,
+    created_at: encodeFlagVersion(version, now.hasEncryptedPayloads).created_at,
   }
 }

@@ -43,6 +43,7 @@ export function openApiDocument(deps: OpenApiDeps): Json {
     components: {
       securitySchemes: {
         personalApiKey: { type: 'http', scheme: 'bearer', description: 'A personal API key, phx_…' },
+        projectSecretKey: { type: 'http', scheme: 'bearer', description: 'A secret key of the project, phs_…' },
       },
       schemas: { Error: errorSchema },
     },
@@ -111,12 +112,14 @@ const accessSummaries: Record<RouteAccess, string> = {
   open: 'Open to everyone.',
   project_key: 'With the project API key in the request.',
   personal_key: 'With a personal API key.',
+  server_key: 'With a personal API key, or a secret key of the project.',
   operator: 'From this machine, or with a personal API key.',
 }
 
 /** `{}`: without any, which is what a process on this machine may. */
 const accessSecurity: Partial<Record<RouteAccess, Json[]>> = {
   personal_key: [{ personalApiKey: [] }],
+  server_key: [{ personalApiKey: [] }, { projectSecretKey: [] }],
   operator: [{}, { personalApiKey: [] }],
 }
 

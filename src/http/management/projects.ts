@@ -1,6 +1,6 @@
 // Projects: under `/api/projects`, its alias `/api/environments`, and below the organization as PostHog's tools have it.
 
-import type { Project } from '#core/project.ts'
+import { noSecretKeys, type Project, type SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import {
@@ -10,6 +10,7 @@ import {
   resetProjectKey,
   updateProject,
 } from '#services/manage-projects.ts'
+import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage-secret-keys.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createProjectSchema,
@@ -45,7 +46,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(projectSchema) },
       handle: async ({ request, caller, query }) => {
         const { count, results } = await listVisibleProjects(deps, caller, query)
-        return answer(200, countedPage(request, query, count, results.map(encodeProject)))
+        return answer(200, countedPage(request, query, count, await encodeProjects(deps, results)))
       },
     }),
     ...instanceRoutes(deps, {
@@ -66,7 +67,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
           name: body.name,
           ...(body.api_token === undefined ? {} : { apiToken: body.api_token }),
         })
-        return answerProjectWrite(201, created)
+        return answerProjectWrite(deps, 201, created)
       },
     }),
     ...projectRoutes(deps, {
@@ -78,7 +79,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One project.',
       scope: 'project:read',
       success: { status: 200, schema: projectSchema },
-      handle: async ({ project }) => answer(200, encodeProject(project)),
+      handle: async ({ project }) => answerProject(deps, 200, project),
     }),
     ...projectRoutes(deps, {
       method: 'PATCH',
@@ -92,7 +93,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: projectSchema },
       handle: async ({ project, body }) => {
         const updated = await updateProject(deps, project, decodeProject(body))
-        return answerProjectWrite(200, updated)
+        return answerProjectWrite(deps, 200, updated)
       },
     }),
     ...projectRoutes(deps, {
@@ -112,6 +113,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...projectRoutes(deps, {
       method: 'PATCH',
       path: '/reset_token',
+      prefixes,
       id: 'projects_reset_token',
       tag,
       summary: 'Give the project a new project API key. The old one stops working at once.',
@@ -119,7 +121,37 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: projectSchema },
       handle: async ({ project }) => {
         const updated = await resetProjectKey(deps, project.id)
-        return answerProjectWrite(200, updated)
+        return answerProjectWrite(deps, 200, updated)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: '/rotate_secret_token',
+      prefixes,
+      id: 'projects_rotate_secret_token',
+      tag,
+      summary:
+        'Make a new secret key, `secret_api_token`, shown in this answer only. The one before becomes the backup.',
+      scope: 'project:write',
+      success: { status: 200, schema: projectSchema },
+      handle: async ({ project }) => {
+        const rotated = await rotateSecretKey(deps, project.id)
+        if (!rotated.ok) return refusal(notFoundHere)
+        return answer(200, encodeProject(project, { ...rotated.value.keys, primary: rotated.value.secret }))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: '/delete_secret_token_backup',
+      prefixes,
+      id: 'projects_delete_secret_token_backup',
+      tag,
+      summary: 'End the secret key of before the last rotation.',
+      scope: 'project:write',
+      success: { status: 200, schema: projectSchema },
+      handle: async ({ project }) => {
+        const deleted = await deleteBackupSecretKey(deps, project.id)
+        return deleted.ok ? answer(200, encodeProject(project, deleted.value)) : refusal(notFoundHere)
       },
     }),
   ]
@@ -138,8 +170,23 @@ export async function listVisibleProjects(
   return { count: existing.length, results: existing.slice(page.offset, page.offset + page.limit) }
 }
 
-function answerProjectWrite(status: number, written: Result<Project, ProjectRefusal>): Answer {
-  if (written.ok) return answer(status, encodeProject(written.value))
+async function encodeProjects(deps: Pick<ManagementDeps, 'management'>, projects: readonly Project[]) {
+  const found = await deps.management.listSecretKeys(projects.map(project => project.id))
+  const keysOf = new Map<number, SecretKeys>(found.map(keys => [keys.projectId, keys]))
+  return projects.map(project => encodeProject(project, keysOf.get(project.id) ?? noSecretKeys))
+}
+
+async function answerProject(deps: Pick<ManagementDeps, 'management'>, status: number, project: Project) {
+  const [encoded] = await encodeProjects(deps, [project])
+  return answer(status, encoded)
+}
+
+async function answerProjectWrite(
+  deps: Pick<ManagementDeps, 'management'>,
+  status: number,
+  written: Result<Project, ProjectRefusal>,
+): Promise<Answer> {
+  if (written.ok) return answerProject(deps, status, written.value)
   return refusal(written.error === 'not_found' ? notFoundHere : projectErrors[written.error])
 }
 
@@ -148,7 +195,7 @@ const projectErrors: Record<Exclude<ProjectRefusal, 'not_found'>, WireError> = {
   invalid_token: invalidInput(
     'api_token',
     'A project API key has 1 to 64 printable ASCII characters, no white space, slash, question mark, hash or per cent ' +
-      'sign, and does not start with phx_.',
+      'sign, and does not start with phx_ or phs_.',
   ),
   unknown_timezone: invalidInput('timezone', 'There is no such time zone; use an IANA name such as Europe/Berlin.'),
   blank_name: invalidInput('name', 'This field may not be blank.'),

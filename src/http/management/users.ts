@@ -1,6 +1,6 @@
 // `users/@me` and the organization: what PostHog's scripts ask first, to find out where they are.
 
-import type { Project } from '#core/project.ts'
+import { noSecretKeys, type Project } from '#core/project.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import {
   encodeProject,
@@ -68,6 +68,6 @@ async function organizationOf(deps: ManagementDeps, caller: PersonalKey): Promis
 }
 
 function summaryOf(project: Project): ProjectSummaryJson {
-  const { id, uuid, organization, name, api_token, timezone } = encodeProject(project)
+  const { id, uuid, organization, name, api_token, timezone } = encodeProject(project, noSecretKeys)
   return { id, uuid, organization, name, api_token, timezone }
 }

@@ -1,6 +1,7 @@
 // Feature flags, their versions and what changed between two of them.
 
 import Type, { type Static } from 'typebox'
+import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
@@ -85,7 +86,7 @@ export function encodeFlag(flag: Flag): FlagJson {
     id: flag.id,
     key: flag.key,
     name: flag.name,
-    filters: flag.filters,
+    filters: flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters,
     active: flag.active,
     deleted: flag.deleted,
     version: flag.version,
@@ -137,18 +138,27 @@ export const flagVersionSchema = Type.Object({
 })
 export type FlagVersionJson = Static<typeof flagVersionSchema>
 
-export function encodeFlagVersion(version: {
-  readonly version: number
-  readonly flag: Flag
-  readonly changedBy: string | null
-  readonly createdAtMs: number
-}): FlagVersionJson {
+/** @param hidesPayloads the flag is encrypted by now, so what it held in plain text before is not shown either. */
+export function encodeFlagVersion(
+  version: {
+    readonly version: number
+    readonly flag: Flag
+    readonly changedBy: string | null
+    readonly createdAtMs: number
+  },
+  hidesPayloads: boolean,
+): FlagVersionJson {
   return {
     version: version.version,
     changed_by: version.changedBy === null ? null : { first_name: version.changedBy },
     created_at: instant(version.createdAtMs),
-    flag: encodeFlag(version.flag),
+    flag: encodeFlag(hidesPayloads ? withoutPayloads(version.flag) : version.flag),
   }
+}
+
+/** The flag without what its payloads hold. */
+export function withoutPayloads(flag: Flag): Flag {
+  return { ...flag, filters: redactPayloads(flag.filters) }
 }
 
 const changeSchema = Type.Object({

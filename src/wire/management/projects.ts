@@ -1,7 +1,7 @@
 // Projects. A PostHog "project" and its "environment" (team) are one thing here.
 
 import Type, { type Static } from 'typebox'
-import type { Project, Quotas } from '#core/project.ts'
+import type { Project, Quotas, SecretKeys } from '#core/project.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 const quota = nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -16,12 +16,16 @@ export const quotasSchema = Type.Object({
   survey_responses: quota,
 })
 
+const secretKey = nullable(Type.String({ description: 'Masked, but in the answer that a new one comes with.' }))
+
 export const projectSchema = Type.Object({
   id: Type.Integer(),
   uuid: uuidSchema,
   organization: uuidSchema,
   name: Type.String(),
   api_token: Type.String(),
+  secret_api_token: secretKey,
+  secret_api_token_backup: secretKey,
   timezone: Type.String(),
   anonymize_ips: Type.Boolean(),
   geoip_enabled: Type.Boolean(),
@@ -55,13 +59,15 @@ export type UpdateProjectJson = Static<typeof updateProjectSchema>
 /** The one organization of an instance: nothing is stored about it, clients only want something to point at. */
 export const organizationId = '00000000-0000-4000-8000-000000000001'
 
-export function encodeProject(project: Project): ProjectJson {
+export function encodeProject(project: Project, secretKeys: SecretKeys): ProjectJson {
   return {
     id: project.id,
     uuid: project.uuid,
     organization: organizationId,
     name: project.name,
     api_token: project.apiToken,
+    secret_api_token: secretKeys.primary,
+    secret_api_token_backup: secretKeys.backup,
     timezone: project.timezone,
     anonymize_ips: project.anonymizeIps,
     geoip_enabled: project.geoipEnabled,

@@ -1,0 +1,93 @@
+// The keys of `PENNON_ENCRYPTION_KEY`, and the one in the data folder's key file, which is made at first need where that is
+// allowed. Source: ours, docs/operating/settings.md and the decision it names.
+
+import { hash, type randomBytes } from 'node:crypto'
+import { link, open, readFile, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { err, ok } from '#core/result.ts'
+import type { EncryptionKey, EncryptionKeys } from '#ports/encryption-keys.ts'
+
+export interface EncryptionKeysOptions {
+  /** 64 hexadecimal digits each; the first encrypts, all decrypt. */
+  readonly given: readonly string[]
+  /** Absolute path; read whenever it is there. */
+  readonly keyFile: string
+  /** Null: the key file may be made. Otherwise why not, as one line for a person. */
+  readonly whyNotMade: string | null
+  readonly randomBytes: typeof randomBytes
+}
+
+const keyBytes = 32
+const hexForm = /^[0-9a-f]{64}$/
+
+export function openEncryptionKeys(options: EncryptionKeysOptions): EncryptionKeys {
+  const given = options.given.map(keyOf)
+  let fromFile: EncryptionKey | null = null
+
+  return {
+    async current() {
+      const first = given[0] ?? (await readKeyFile())
+      if (first !== null) return ok(first)
+      if (options.whyNotMade !== null) return err(options.whyNotMade)
+      await makeKeyFile(options)
+      return ok((await readKeyFile())!)
+    },
+    async find(id) {
+      return given.find(key => key.id === id) ?? (await keyInFile(id))
+    },
+  }
+
+  async function keyInFile(id: string): Promise<EncryptionKey | null> {
+    const key = await readKeyFile()
+    return key?.id === id ? key : null
+  }
+
+  /** Kept once read: a key file is never written again. @throws Error when it is there and cannot be used. */
+  async function readKeyFile(): Promise<EncryptionKey | null> {
+    if (fromFile !== null) return fromFile
+    const text = await readIfThere(options.keyFile)
+    if (text === null) return null
+    if (!hexForm.test(text.trim())) throw new Error(`${options.keyFile} holds no encryption key`)
+    fromFile = keyOf(text.trim())
+    return fromFile
+  }
+}
+
+function keyOf(hex: string): EncryptionKey {
+  const bytes = Buffer.from(hex, 'hex')
+  return {
+    id: hash('sha256', Buffer.concat([Buffer.from('pennon encryption key '), bytes]), 'hex').slice(0, 16),
+    bytes,
+  }
+}
+
+async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw cause
+  }
+}
+
+/** Whole and synced before it has its name, which only the first of several processes can give. */
+async function makeKeyFile({ keyFile, randomBytes }: EncryptionKeysOptions): Promise<void> {
+  const draft = join(dirname(keyFile), `.encryption-key-${randomBytes(8).toString('hex')}`)
+  const file = await open(draft, 'wx', 0o600)
+  try {
+    await file.writeFile(`${randomBytes(keyBytes).toString('hex')}\n`)
+    await file.sync()
+    await link(draft, keyFile)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+  } finally {
+    await file.close()
+    await rm(draft, { force: true })
+  }
+  const folder = await open(dirname(keyFile), 'r')
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}

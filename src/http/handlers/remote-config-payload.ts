@@ -1,0 +1,105 @@
+// The payload of a flag that is remote configuration, for servers: out of the definitions in memory, decrypted when it is
+// encrypted and the key is a personal one. Source: docs/wire/evaluation.md 7.3.
+
+import type { FastifyRequest } from 'fastify'
+import { payloadText } from '#core/flags/compile-flag.ts'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import { holdsPayload, redactedPayload } from '#core/flags/encrypted-payloads.ts'
+import type { Flag } from '#core/flags/flag.ts'
+import { isJsonObject, ownValue } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import type { PayloadCipher } from '#services/payload-cipher.ts'
+import { serverKeyErrors } from '#wire/server-key-errors.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { currentProject, projectPrefixes } from '../management/endpoint.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
+import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from '../server-key.ts'
+
+export interface RemoteConfigPayloadOptions extends ServerKeyDeps {
+  readonly findProject: (token: string) => CompiledProject | null
+  readonly findProjectById: (projectId: number) => CompiledProject | null
+  readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
+  readonly cipher: Pick<PayloadCipher, 'open'>
+}
+
+const noBodyBytes = 1_024
+/** The payload of a flag without variants, which remote configuration is. */
+const valueKey = 'true'
+
+export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): Route[] {
+  return projectPrefixes.map(prefix => ({
+    method: 'GET',
+    path: `${prefix}/feature_flags/:flagId/remote_config`,
+    access: 'server_key',
+    group: 'definitions',
+    bodyLimitBytes: noBodyBytes,
+    handler: withServerKey(options, {}, async (caller, request, reply) => {
+      const payload = await findPayload(options, caller, request)
+      if (!payload.ok) return sendError(reply, payload.error)
+      // Text of JSON as JSON: encoded twice, which every SDK undoes.
+      sendJson(reply, 200, payload.value === null ? '' : JSON.stringify(payload.value))
+    }),
+  }))
+}
+
+/** Null: the flag has none. */
+async function findPayload(
+  options: RemoteConfigPayloadOptions,
+  caller: ServerCaller,
+  request: FastifyRequest,
+): Promise<Result<string | null, WireError>> {
+  const project = await findProjectOf(options, caller, request)
+  if (!project.ok) return project
+  const { definitions } = project.value
+  const projectId = definitions.project.id
+  if (!opensProject(caller, projectId)) return err(serverKeyErrors.otherProject)
+  const { flagId } = request.params as { flagId: string }
+  const flag = findFlag(definitions.flags, flagId)
+  if (flag === undefined || !flag.isRemoteConfiguration) return err(serverKeyErrors.notFound)
+  const payloads = ownValue(flag.filters, 'payloads')
+  const text = isJsonObject(payloads) ? payloadText(payloads, valueKey) : undefined
+  if (!holdsPayload(text)) return ok(null)
+  if (!flag.hasEncryptedPayloads) return ok(text)
+  if (caller.kind === 'secret') return ok(redactedPayload)
+  const opened = await options.cipher.open(text, { projectId, valueKey })
+  if (opened !== null) return ok(opened)
+  options.logger.error({ projectId, flagId: flag.id }, 'a payload cannot be decrypted: its encryption key is not here')
+  return err(serverKeyErrors.decryptFailed)
+}
+
+/** The project key says more than the path, in which SDKs write `@current`. */
+async function findProjectOf(
+  options: RemoteConfigPayloadOptions,
+  caller: ServerCaller,
+  request: FastifyRequest,
+): Promise<Result<CompiledProject, WireError>> {
+  const { token, api_key: apiKey } = request.query as Record<string, string | string[] | undefined>
+  const projectKey = [token].flat()[0] || [apiKey].flat()[0] || ''
+  if (projectKey !== '') {
+    const named = options.findProject(projectKey)
+    return named === null ? err(serverKeyErrors.unknownToken) : ok(named)
+  }
+  const { projectId } = request.params as { projectId: string }
+  const found = projectId === '@current' ? await projectOfKey(options, caller) : projectById(options, projectId)
+  return found === null ? err(serverKeyErrors.notFound) : ok(found)
+}
+
+async function projectOfKey(
+  options: RemoteConfigPayloadOptions,
+  caller: ServerCaller,
+): Promise<CompiledProject | null> {
+  if (caller.kind === 'secret') return caller.project
+  const project = await currentProject(options.management, caller.key)
+  return project === null ? null : options.findProjectById(project.id)
+}
+
+function projectById(options: RemoteConfigPayloadOptions, text: string): CompiledProject | null {
+  return /^\d{1,15}$/.test(text) ? options.findProjectById(Number(text)) : null
+}
+
+/** An id, failing that a key. */
+function findFlag(flags: readonly Flag[], idOrKey: string): Flag | undefined {
+  const id = /^\d{1,15}$/.test(idOrKey) ? Number(idOrKey) : null
+  return flags.find(flag => flag.id === id) ?? flags.find(flag => flag.key === idOrKey)
+}

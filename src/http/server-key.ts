@@ -1,0 +1,88 @@
+// Who reads definitions and remote configuration: a personal key that may read flags, or a secret key of a project. Here it
+// is found out whose key it is; whether it opens the project that is asked for, handlers ask with `opensProject`.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { secretKeyPrefix } from '#services/generate-key.ts'
+import { hashSecret, type PersonalKeyCheck, secretLengthMax } from '#services/personal-key-check.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { serverKeyErrors } from '#wire/server-key-errors.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { stateUnavailable } from './management/answers.ts'
+import {
+  bearerSecret,
+  hasKeyInQuery,
+  holdsScope,
+  keyInQuery,
+  mayUseProject,
+  refuseCaller,
+} from './management/authenticate.ts'
+import type { Route } from './route.ts'
+
+export type ServerCaller =
+  | { readonly kind: 'personal'; readonly key: PersonalKey }
+  | { readonly kind: 'secret'; readonly project: CompiledProject }
+
+export interface ServerKeyDeps {
+  readonly keyCheck: PersonalKeyCheck
+  /** As `DefinitionCache.findBySecretHash`. */
+  readonly findBySecretHash: (secretHash: string) => CompiledProject | null
+  readonly logger: Logger
+}
+
+/** A handler of a `server_key` route, called with who asks; what is wrong with the key is answered here. */
+export type ServerKeyHandler = (
+  caller: ServerCaller,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => void | Promise<void>
+
+export function withServerKey(
+  deps: ServerKeyDeps,
+  route: Pick<Route, 'acceptsKeyInQuery'>,
+  handler: ServerKeyHandler,
+): Route['handler'] {
+  const acceptsKeyInQuery = route.acceptsKeyInQuery === true
+  return async (request, reply) => {
+    try {
+      const caller = await findCaller(deps, request, acceptsKeyInQuery)
+      if (!caller.ok) return refuseCaller(reply, caller.error)
+      await handler(caller.value, request, reply)
+    } catch (error) {
+      if (!(error instanceof PortError)) throw error
+      deps.logger.warn({ err: error }, 'the state cannot be reached')
+      refuseCaller(reply, stateUnavailable)
+    }
+  }
+}
+
+/** Whether the key opens the project. */
+export function opensProject(caller: ServerCaller, projectId: number): boolean {
+  return caller.kind === 'secret' ? caller.project.project.id === projectId : mayUseProject(caller.key, projectId)
+}
+
+async function findCaller(
+  deps: ServerKeyDeps,
+  request: FastifyRequest,
+  acceptsKeyInQuery: boolean,
+): Promise<Result<ServerCaller, WireError>> {
+  if (!acceptsKeyInQuery && hasKeyInQuery(request)) return err(keyInQuery)
+  const secret = bearerSecret(request) ?? (acceptsKeyInQuery ? personalKeyInQuery(request) : null)
+  if (secret === null) return err(serverKeyErrors.noCredentials)
+  if (secret.startsWith(secretKeyPrefix)) {
+    const project = secret.length > secretLengthMax ? null : deps.findBySecretHash(hashSecret(secret))
+    return project === null ? err(serverKeyErrors.secretKeyInvalid) : ok({ kind: 'secret', project })
+  }
+  const key = await deps.keyCheck.find(secret)
+  if (key === null) return err(serverKeyErrors.personalKeyInvalid)
+  return holdsScope(key, 'feature_flag:read') ? ok({ kind: 'personal', key }) : err(serverKeyErrors.missingScope)
+}
+
+/** Of posthog-python before 2022. */
+function personalKeyInQuery(request: FastifyRequest): string | null {
+  const sent = (request.query as Record<string, string | string[]>).personal_api_key
+  return typeof sent === 'string' && sent !== '' ? sent : null
+}

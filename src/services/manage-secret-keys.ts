@@ -1,0 +1,47 @@
+// Secret keys of projects: making one, which turns the one before into the backup, and ending the backup.
+
+import type { SecretKeys } from '#core/project.ts'
+import { ok, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { SecretKeyStore } from '#ports/secret-key-store.ts'
+import { generateSecretKey, type RandomBytes, secretKeyPrefix } from './generate-key.ts'
+import { hashSecret } from './personal-key-check.ts'
+
+export interface ManageSecretKeysDeps {
+  readonly management: SecretKeyStore
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly clock: Clock
+  readonly randomBytes: RandomBytes
+}
+
+/** Gives the project a new secret key. @returns what is stored and, this once, the key itself. */
+export async function rotateSecretKey(
+  deps: ManageSecretKeysDeps,
+  projectId: number,
+): Promise<Result<{ keys: SecretKeys; secret: string }, 'not_found'>> {
+  const secret = generateSecretKey(deps.randomBytes)
+  const written = await deps.management.rotateSecretKey(projectId, {
+    secretHash: hashSecret(secret),
+    masked: maskSecret(secret),
+    createdAtMs: deps.clock.nowMs(),
+  })
+  if (!written.ok) return written
+  await deps.definitionsReady(written.value.revision)
+  return ok({ keys: written.value.value, secret })
+}
+
+/** Ends the backup here at once, and in other processes as soon as they follow the revision. */
+export async function deleteBackupSecretKey(
+  deps: ManageSecretKeysDeps,
+  projectId: number,
+): Promise<Result<SecretKeys, 'not_found'>> {
+  const written = await deps.management.deleteBackupSecretKey(projectId)
+  if (!written.ok) return written
+  await deps.definitionsReady(written.value.revision)
+  return ok(written.value.value)
+}
+
+/** Enough to tell two keys apart, and no help in guessing one: 39 of 43 characters are left out. Source: as PostHog masks keys. */
+function maskSecret(secret: string): string {
+  return `${secretKeyPrefix}...${secret.slice(-4)}`
+}
