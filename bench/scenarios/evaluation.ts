@@ -77,8 +77,12 @@ async function largeStaticCohort(server: Pennon, floor: Floor): Promise<void> {
   const { id } = await server.api<{ id: number }>('POST', `/api/projects/${project.id}/cohorts/`, {
     name: 'Members',
     is_static: true,
-    distinct_ids: ids,
   })
+  const perCall = 5_000
+  for (let first = 0; first < memberCount; first += perCall)
+    await server.api('PATCH', `/api/projects/${project.id}/cohorts/${id}/add_persons_to_static_cohort/`, {
+      distinct_ids: ids.slice(first, first + perCall),
+    })
   const inCohort = { key: 'id', type: 'cohort', operator: 'in', value: id }
   for (let index = 0; index < flagCount; index++)
     await newFlag(server, project, { key: `member-${index}`, filters: { groups: [{ properties: [inCohort] }] } })

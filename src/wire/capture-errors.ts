@@ -10,8 +10,9 @@ export const captureBodyBytesMax = 20 * 1024 * 1024
 /** Of a body after decompression: five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
 export const captureDecodedBytesMax = 5 * captureBodyBytesMax
 
-/** Parsed, a value takes some tens of bytes: this keeps one request within the memory of a decode thread. Source: ours. */
-export const captureValueCountMax = 8_000_000
+/** Parsed, a value takes some tens of bytes: this keeps one request within the memory and the seconds of a
+ * decode thread. Source: ours. */
+export const captureValueCountMax = 5_000_000
 
 const tooLarge = 'maximum event size exceeded:'
 

@@ -69,9 +69,9 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(events.length, 1)
     assert.equal(sourceJson(0), '{"event":"e","distinct_id":"u","uuid":""}')
   })
-  it('hands on what has too many items, and refuses what has too many values', () => {
-    assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_many_items')
-    assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 6 }), 'payload_too_large')
+  it('hands on what has too many items or values', () => {
+    assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_much_work')
+    assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 6 }), 'too_much_work')
     assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 7 }), 'invalid_shape')
   })
 })
@@ -148,6 +148,17 @@ describe('parseCaptureRequest, fields', () => {
     assert.equal(read('{"event":"e","token":"k","distinct_id":1e400}'), '1e400')
     assert.equal(read('{"event":"e","token":"k","distinct_id":-1E+401}'), '-1E+401')
     assert.equal(read('{"event":"e","token":"k","properties":{"distinct_id":[1e400]}}'), '[1e400]')
+    assert.equal(
+      read('{"event":"e","token":"k","properties":{"distinct_id":1,"a":{"distinct_id":2},"distinct_id" : 1.50 }}'),
+      '1.5',
+    )
+  })
+  it('refuses lists and objects as ids that together are longer than anybody means', () => {
+    const long = (count: number) => [...Array(count).keys()].map(index => 1e5 + index)
+    const batch = (count: number) => [1, 2].map(() => ({ event: 'e', properties: { distinct_id: long(count) } }))
+    assert.equal(requestOf({ token: 'k', batch: batch(4_000) }).events.length, 2)
+    assert.equal(codeOf({ token: 'k', batch: batch(5_000) }), 'invalid_shape')
+    assert.equal(codeOf({ token: 'k', event: 'e', distinct_id: long(10_000) }), 'invalid_shape')
   })
   it('reads uuids, old message ids that are uuids, and neither', () => {
     const uuid = '0197c5a0-0000-7000-8000-00000000abcd'

@@ -41,12 +41,21 @@ export type DecodedCapture =
 export interface DecodeLimits {
   readonly decodedBytesMax: number
   readonly itemCountMax: number
+  readonly valueCountMax: number
 }
 
 /** The event loop takes what it can do in a few milliseconds. */
-export const inlineLimits: DecodeLimits = { decodedBytesMax: 1024 * 1024, itemCountMax: 2_000 }
+export const inlineLimits: DecodeLimits = {
+  decodedBytesMax: 1024 * 1024,
+  itemCountMax: 2_000,
+  valueCountMax: 64 * 1024,
+}
 const inlineCompressedBytesMax = 256 * 1024
-const threadLimits: DecodeLimits = { decodedBytesMax: captureDecodedBytesMax, itemCountMax: Number.POSITIVE_INFINITY }
+const threadLimits: DecodeLimits = {
+  decodedBytesMax: captureDecodedBytesMax,
+  itemCountMax: Number.POSITIVE_INFINITY,
+  valueCountMax: captureValueCountMax,
+}
 
 /** Whether the event loop may try at all; a body that turns out larger answers `too_much_work` there. */
 export function isInlineBody({ body, compression, contentEncoding }: CaptureInput): boolean {
@@ -73,14 +82,14 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
     querySentAtMs: input.querySentAtMs,
     fallbackToken: input.fallbackToken,
     itemCountMax: limits.itemCountMax,
-    valueCountMax: captureValueCountMax,
+    valueCountMax: limits.valueCountMax,
   })
   if (!parsed.ok) {
     const { error, token } = parsed.error
     return { kind: 'refused', error, token, body: token === null ? '' : cutRejectBody(payload.value.text) }
   }
   if (parsed.value === 'no_event_left') return { kind: 'no_event_left' }
-  if (parsed.value === 'too_many_items') return { kind: 'too_much_work' }
+  if (parsed.value === 'too_much_work') return { kind: 'too_much_work' }
   return { kind: 'events', request: parsed.value, body: () => cutRejectBody(payload.value.text) }
 }
 

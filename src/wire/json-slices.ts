@@ -68,6 +68,24 @@ function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices
   }
 }
 
+/**
+ * Where a member of an object lies, the last of repeats, as byte offsets; [0, 0] when there is none.
+ * @param objectStart the offset of the object's opening brace, in JSON text that is valid and not nested too deep.
+ */
+export function memberSlice(json: Uint8Array, objectStart: number, key: string): readonly [start: number, end: number] {
+  const keyBytes = Buffer.from(key)
+  let found: readonly [number, number] = [0, 0]
+  let at = skipBlanks(json, objectStart + 1)
+  while (json[at] !== closeBrace) {
+    const keyEnd = skipString(json, at)
+    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
+    const valueEnd = skipValue(json, valueStart)
+    if (isKey(json, at, keyEnd, keyBytes)) found = [valueStart, valueEnd]
+    at = nextMember(json, valueEnd)
+  }
+  return found
+}
+
 /** @returns the offset behind the list. A list longer than the slices (one that a repeat replaces) is only skipped. */
 function sliceList(json: Uint8Array, listStart: number, slices: ItemSlices): number {
   let at = skipBlanks(json, listStart + 1)

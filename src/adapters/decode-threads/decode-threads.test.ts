@@ -77,6 +77,25 @@ describe('decode threads', () => {
     const passed = ['urgent 0', 'urgent 1', 'urgent 2', 'urgent 3']
     assert.deepEqual(done, ['other 0', ...passed, 'other 1', 'urgent 4', 'urgent 5', 'other 2'])
   })
+  it('keep one of several threads for urgent jobs, and run the others in turn on the rest', async t => {
+    const { threads } = startThreads(t, { threadCount: 2, queuedJobCountMax: 20 })
+    const stuck = threads.run({ wait: true }, 1, [])
+    const waiting = threads.run({ echo: 1 }, 1, [])
+    assert.equal(await threads.run({ echo: 2, urgent: true }, 1, []), 2)
+    assert.equal(await Promise.race([waiting, threads.run({ echo: 3, urgent: true }, 1, [])]), 3)
+    const rejected = Promise.all([stuck, waiting].map(job => assert.rejects(job, failsWith('unavailable'))))
+    await threads.close()
+    await rejected
+  })
+  it('fail a job that cannot be sent to a thread, and go on after it', async t => {
+    const { threads } = startThreads(t, { queuedJobCountMax: 20 })
+    const bytes = new Uint8Array(4)
+    structuredClone(bytes, { transfer: [bytes.buffer] })
+    const unsendable = threads.run({ bytes }, 1, [bytes.buffer])
+    const next = threads.run({ echo: 5 }, 1, [])
+    await assert.rejects(unsendable, failsWith('unavailable'))
+    assert.equal(await next, 5)
+  })
   it('take an urgent job however many others wait, and the other way round', async t => {
     const { threads } = startThreads(t)
     void threads.run({ wait: true }, 1, []).catch(() => undefined)

@@ -40,7 +40,7 @@ export const decodeThreadDefaults = {
   queuedJobCountMax: 64,
   queuedBytesMax: 256 * 1024 * 1024,
   heapMegabytesMax: 1024,
-  jobTimeoutMs: 30_000,
+  jobTimeoutMs: 10_000,
   idleMs: 60_000,
 } as const
 
@@ -67,6 +67,8 @@ const portName = 'decode-threads'
 export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<Job>): DecodeThreads<Job, Outcome> {
   const urgent: Queue<Job, Outcome> = { jobs: [], bytes: 0 }
   const others: Queue<Job, Outcome> = { jobs: [], bytes: 0 }
+  /** One thread is for urgent jobs alone: nothing preempts a computation, and the others may take seconds each. */
+  const othersAtOnceMax = Math.max(1, options.threadCount - 1)
   let urgentRun = 0
   let closing = false
   const slots = Array.from({ length: options.threadCount }, () => startSlot())
@@ -95,10 +97,11 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
   }
 
   function nextJob(): QueuedJob<Job, Outcome> | undefined {
-    const isUrgentsTurn = urgent.jobs.length > 0 && (urgentRun < urgentRunMax || others.jobs.length === 0)
+    const othersMay = others.jobs.length > 0 && slots.filter(slot => slot.hasOther()).length < othersAtOnceMax
+    const isUrgentsTurn = urgent.jobs.length > 0 && (urgentRun < urgentRunMax || !othersMay)
+    if (!isUrgentsTurn && !othersMay) return undefined
     const queue = isUrgentsTurn ? urgent : others
-    const next = queue.jobs.shift()
-    if (next === undefined) return undefined
+    const next = queue.jobs.shift()!
     urgentRun = isUrgentsTurn ? urgentRun + 1 : 0
     queue.bytes -= next.bytes
     return next
@@ -111,7 +114,12 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
     let pause: NodeJS.Timeout | undefined
     /** Of the job under way, or of being idle. */
     let watch: NodeJS.Timeout | undefined
-    return { takeJob, close, isRunning: () => thread !== null }
+    return {
+      takeJob,
+      close,
+      isRunning: () => thread !== null,
+      hasOther: () => current !== null && !options.isUrgent(current.job),
+    }
 
     function start(): Worker {
       const startedAtMs = performance.now()
@@ -169,9 +177,16 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
       if (next === undefined) return
       clearTimeout(watch)
       current = next
-      const worker = thread ?? start()
-      worker.postMessage(next.job, next.buffers)
-      watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
+      try {
+        const worker = thread ?? start()
+        worker.postMessage(next.job, next.buffers)
+        watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
+      } catch (cause) {
+        // No thread left in the system, or a job that cannot be sent.
+        endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
+        noteDeath(cause)
+        pause = setTimeout(endPause, restartPauseMs).unref()
+      }
     }
 
     /** The thread goes with its job: nothing else stops a computation. */
