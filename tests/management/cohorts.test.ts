@@ -70,6 +70,35 @@ describe('cohorts', () => {
       unknown: ['77', uuidOf(88), 'nobody'],
     })
   })
+
+  it('that are static take persons in and out, one by one or several, and again without a change', async t => {
+    const api = await startManagement(t)
+    await addPersons(api, 3)
+    await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
+    const add = (body: object) => api.call('PATCH', `${path}1/add_persons_to_static_cohort/`, { body })
+    const remove = (body: object) => api.call('PATCH', `${path}1/remove_person_from_static_cohort/`, { body })
+    assert.equal((await add({ distinct_ids: ['user-1', 'user-2', 'nobody'] })).body.count, 2)
+    assert.deepEqual((await add({ person_ids: [uuidOf(1), 3] })).body.members, {
+      changed: 1,
+      unchanged: 1,
+      unknown_count: 0,
+      unknown: [],
+    })
+    const removed = await remove({ person_id: uuidOf(1) })
+    assert.equal(removed.status, 200, removed.text)
+    assert.equal(removed.body.count, 2)
+    assert.deepEqual((await remove({ person_ids: [1], distinct_ids: ['user-2', 'who'] })).body.members, {
+      changed: 1,
+      unchanged: 1,
+      unknown_count: 1,
+      unknown: ['who'],
+    })
+    assert.equal((await add({})).body.attr, 'person_ids')
+    assert.equal((await remove({})).body.attr, 'person_id')
+    await api.call('POST', path, { body: { name: 'Paying', filters: treeOf(pro) } })
+    const dynamic = await api.call('PATCH', `${path}2/add_persons_to_static_cohort/`, { body: { person_ids: [1] } })
+    assert.deepEqual([dynamic.status, dynamic.body.attr], [400, 'is_static'])
+  })
 })
 
 void [flagsPath, cohortFilter, flagFilter, flagOn]

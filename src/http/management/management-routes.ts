@@ -1,5 +1,6 @@
 // The whole private API: every resource's routes in one table.
 
+import { cohortPersonsRoutes } from './cohort-persons.ts'
 import { cohortsRoutes } from './cohorts.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ManagementRoute } from './endpoint.ts'
@@ -23,6 +24,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...featureFlagsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...cohortsRoutes(deps),
+    ...cohortPersonsRoutes(deps),
     ...personsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
