@@ -7,6 +7,7 @@ import {
   type EvaluationSubject,
   type HashKeyOverrides,
   noGroupRows,
+  noStaticCohorts,
   usableGroupKey,
 } from '#core/flags/evaluation-subject.ts'
 import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
@@ -51,10 +52,12 @@ export function createSubjectLoader(
     const asked = askedOf(project, request)
     const person = loadPerson(project, needs, request, asked)
     const groupRows = loadGroupRows(project, needs, asked)
+    const staticCohorts = loadStaticCohorts(project, needs, request)
     const hashKeys = loadHashKeys(project, needs, request)
     const subjectOf = (
       loadedPerson: EvaluationSubject['person'],
       loadedRows: EvaluationSubject['groupRows'],
+      staticCohortIds: EvaluationSubject['staticCohortIds'],
       hashKeyOverrides: HashKeyOverrides,
     ): EvaluationSubject => {
       return {
@@ -64,12 +67,16 @@ export function createSubjectLoader(
         person: loadedPerson,
         groupRows: loadedRows,
         hashKeyOverrides,
+        staticCohortIds,
         nowMs,
       }
     }
-    return person instanceof Promise || groupRows instanceof Promise || hashKeys instanceof Promise
-      ? Promise.all([person, groupRows, hashKeys]).then(loaded => subjectOf(...loaded))
-      : subjectOf(person, groupRows, hashKeys)
+    return person instanceof Promise ||
+      groupRows instanceof Promise ||
+      staticCohorts instanceof Promise ||
+      hashKeys instanceof Promise
+      ? Promise.all([person, groupRows, staticCohorts, hashKeys]).then(loaded => subjectOf(...loaded))
+      : subjectOf(person, groupRows, staticCohorts, hashKeys)
   }
 
   /** What the request itself says of the subject. */
@@ -88,6 +95,16 @@ export function createSubjectLoader(
   ): MaybePromise<Loaded<SubjectPerson | null>> {
     if (request.onlyUseOverridePersonProperties || !needsStoredPerson(needs, asked)) return nobody
     return subjects.findPerson(project.project.id, asked.distinctId)
+  }
+
+  /** Members are stored persons: nobody's, when the request wants what is stored left aside. */
+  function loadStaticCohorts(
+    project: CompiledProject,
+    needs: FlagNeeds,
+    request: SubjectRequest,
+  ): MaybePromise<EvaluationSubject['staticCohortIds']> {
+    if (request.onlyUseOverridePersonProperties || !needs.staticCohorts) return noStaticCohorts
+    return subjects.findStaticCohorts(project.project.id, request.distinctId)
   }
 
   function loadGroupRows(
