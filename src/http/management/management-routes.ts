@@ -4,7 +4,9 @@ import { cohortPersonsRoutes } from './cohort-persons.ts'
 import { cohortsRoutes } from './cohorts.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ManagementRoute } from './endpoint.ts'
+import { earlyAccessFeaturesRoutes } from './early-access-features.ts'
 import { eventsRoutes } from './events.ts'
+import { experimentsRoutes } from './experiments.ts'
 import { featureFlagsRoutes } from './feature-flags.ts'
 import { flagVersionsRoutes } from './flag-versions.ts'
 import { groupsRoutes } from './groups.ts'
@@ -12,6 +14,7 @@ import { ingestionStatusRoutes } from './ingestion-status.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
+import { surveysRoutes } from './surveys.ts'
 import { usageRoutes } from './usage.ts'
 import { usersRoutes } from './users.ts'
 import { warningsRoutes } from './warnings.ts'
@@ -25,6 +28,9 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...flagVersionsRoutes(deps),
     ...cohortsRoutes(deps),
     ...cohortPersonsRoutes(deps),
+    ...earlyAccessFeaturesRoutes(deps),
+    ...surveysRoutes(deps),
+    ...experimentsRoutes(deps),
     ...personsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),

@@ -1,0 +1,167 @@
+// Surveys: list, create, read, change, delete.
+
+import type { Project } from '#core/project.ts'
+import { ok, type Result } from '#core/result.ts'
+import type { Survey } from '#core/surveys/survey.ts'
+import {
+  createSurvey,
+  deleteSurvey,
+  type SurveyFields,
+  type SurveyRefusal,
+  updateSurvey,
+} from '#services/manage-surveys.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import {
+  createSurveySchema,
+  decodeSurveyContent,
+  encodeSurvey,
+  surveySchema,
+  type UpdateSurveyJson,
+  updateSurveySchema,
+} from '#wire/management/surveys.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, answer, invalidInput, missing, noContent, refusal } from './answers.ts'
+import { readBodyDates } from './body-dates.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { flagById, flagKeepsChanging, invalidFlagError } from './owned-flags.ts'
+import { countedPage } from './page.ts'
+import { booleanParam, pageParams, textParam } from './query-params.ts'
+
+const tag = 'surveys'
+const read = 'survey:read'
+const write = 'survey:write'
+const path = '/surveys'
+const itemPath = `${path}/:surveyId`
+
+export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
+  const { management, clock } = deps
+  const encode = async (survey: Survey) => {
+    const find = (id: number | null) => flagById(management, survey.projectId, id)
+    const [linked, targeting, internal] = await Promise.all([
+      find(survey.linkedFlagId),
+      find(survey.targetingFlagId),
+      find(survey.internalTargetingFlagId),
+    ])
+    return encodeSurvey(survey, { linked, targeting, internal })
+  }
+  const readFields = (body: UpdateSurveyJson, project: Project): Result<SurveyFields, WireError> => {
+    const dates = readBodyDates(body, project, clock)
+    if (!dates.ok) return dates
+    const content = decodeSurveyContent(body)
+    const targeting = body.remove_targeting_flag === true ? null : body.targeting_flag_filters
+    return ok({
+      ...dates.value,
+      ...(body.name === undefined ? {} : { name: body.name }),
+      ...(body.type === undefined ? {} : { type: body.type }),
+      ...(content === undefined ? {} : { content }),
+      ...(body.linked_flag_id === undefined ? {} : { linkedFlagId: body.linked_flag_id }),
+      ...(targeting === undefined ? {} : { targetingFilters: targeting }),
+      ...(body.archived === undefined ? {} : { archived: body.archived }),
+    })
+  }
+
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path,
+      id: 'surveys_list',
+      tag,
+      summary: 'List surveys, newest first.',
+      scope: read,
+      query: {
+        ...pageParams(),
+        search: textParam('Part of a name, in any case.'),
+        archived: booleanParam('Only archived surveys, or only others.'),
+      },
+      success: { status: 200, schema: countedPageSchema(surveySchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, search, archived } = query
+        const { count, results } = await management.listSurveys(project.id, {
+          ...{ limit, offset },
+          ...(search === undefined ? {} : { search }),
+          ...(archived === undefined ? {} : { archived }),
+        })
+        return answer(200, countedPage(request, query, count, await Promise.all(results.map(encode))))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path,
+      id: 'surveys_create',
+      tag,
+      summary: 'Create a survey. Browsers show it from the moment it has a `start_date`.',
+      scope: write,
+      body: createSurveySchema,
+      success: { status: 201, schema: surveySchema },
+      handle: async ({ caller, project, body }) => {
+        const fields = readFields(body, project)
+        if (!fields.ok) return refusal(fields.error)
+        const input = { ...fields.value, name: body.name, type: body.type }
+        const created = await createSurvey(deps, project.id, input, caller.label)
+        return created.ok ? answer(201, await encode(created.value)) : refuse(created.error)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: itemPath,
+      id: 'surveys_retrieve',
+      tag,
+      summary: 'One survey.',
+      scope: read,
+      success: { status: 200, schema: surveySchema },
+      handle: async ({ project, params }) => {
+        const survey = await management.findSurvey(project.id, params.surveyId!.toLowerCase())
+        return survey === null ? refusal(noSuchSurvey) : answer(200, await encode(survey))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: itemPath,
+      id: 'surveys_partial_update',
+      tag,
+      summary: 'Change some of a survey. An `end_date` stops it, `archived` hides it.',
+      scope: write,
+      body: updateSurveySchema,
+      success: { status: 200, schema: surveySchema },
+      handle: async ({ caller, project, params, body }) => {
+        const fields = readFields(body, project)
+        if (!fields.ok) return refusal(fields.error)
+        const id = params.surveyId!.toLowerCase()
+        const updated = await updateSurvey(deps, project.id, id, fields.value, caller.label)
+        return updated.ok ? answer(200, await encode(updated.value)) : refuse(updated.error)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'DELETE',
+      path: itemPath,
+      id: 'surveys_destroy',
+      tag,
+      summary: 'Delete a survey with the flags that were made for it. Answers stay: they are events.',
+      scope: write,
+      success: { status: 204 },
+      handle: async ({ caller, project, params }) => {
+        const deleted = await deleteSurvey(deps, project.id, params.surveyId!.toLowerCase(), caller.label)
+        return deleted.ok ? noContent : refuse(deleted.error)
+      },
+    }),
+  ]
+}
+
+const noSuchSurvey = missing('There is no survey with this id here.')
+
+function refuse(error: SurveyRefusal): Answer {
+  if (typeof error === 'object')
+    return refusal(invalidFlagError(error, attr => attr.replace(/^filters/, 'targeting_flag_filters')))
+  switch (error) {
+    case 'not_found':
+      return refusal(noSuchSurvey)
+    case 'no_such_flag':
+      return refusal(invalidInput('linked_flag_id', 'There is no feature flag with this id here.'))
+    case 'key_taken':
+    case 'flag_changed':
+      return refusal(flagKeepsChanging)
+    default:
+      return error satisfies never
+  }
+}

@@ -1,0 +1,104 @@
+// Experiments. What is said about one beside its flag and dates is kept and handed back as it is.
+
+import Type, { type Static } from 'typebox'
+import type { Experiment } from '#core/experiments/experiment.ts'
+import type { Flag } from '#core/flags/flag.ts'
+import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
+import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { encodeLinkedFlag, linkedFlagSchema } from './linked-flag.ts'
+import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
+
+const jsonList = () => Type.Array(Type.Unknown(), { maxItems: 200 })
+
+/** Members of `Experiment.content`. */
+const contentFields = {
+  description: nullable(Type.String({ maxLength: 10_000 })),
+  type: nullable(Type.String({ maxLength: 100 })),
+  parameters: nullable(jsonObjectSchema('`feature_flag_variants` are those of a flag that is made, and more.')),
+  metrics: nullable(jsonList()),
+  metrics_secondary: nullable(jsonList()),
+  secondary_metrics: nullable(jsonList()),
+  saved_metrics_ids: nullable(jsonList()),
+  filters: nullable(jsonObjectSchema()),
+  exposure_criteria: nullable(jsonObjectSchema()),
+  stats_config: nullable(jsonObjectSchema()),
+  conclusion: nullable(Type.String({ maxLength: 100 })),
+  conclusion_comment: nullable(Type.String({ maxLength: 10_000 })),
+}
+const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
+
+const instantText = Type.String({ maxLength: 64, description: 'An instant, a date, or a wall time of the project.' })
+const fields = {
+  name: Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' }),
+  ...contentFields,
+  start_date: nullable(instantText),
+  end_date: nullable(instantText),
+  archived: Type.Boolean(),
+}
+
+export const updateExperimentSchema = Type.Object({
+  ...Type.Partial(Type.Object(fields)).properties,
+  deleted: Type.Optional(Type.Boolean({ description: 'true deletes it, as DELETE does.' })),
+})
+export type UpdateExperimentJson = Static<typeof updateExperimentSchema>
+export const createExperimentSchema = Type.Object({
+  ...Type.Partial(Type.Object(fields)).properties,
+  name: fields.name,
+  feature_flag_key: Type.String({
+    minLength: 1,
+    maxLength: flagKeyLengthMax,
+    description: 'Of a flag with two variants or more, or of one that is made.',
+  }),
+})
+
+export const experimentSchema = Type.Object({
+  id: Type.Integer(),
+  name: Type.String(),
+  feature_flag_key: nullable(Type.String()),
+  feature_flag: nullable(linkedFlagSchema),
+  ...contentFields,
+  start_date: nullable(instantSchema),
+  end_date: nullable(instantSchema),
+  archived: Type.Boolean(),
+  deleted: Type.Boolean(),
+  created_at: instantSchema,
+  updated_at: instantSchema,
+  created_by: nullable(Type.Object({ first_name: Type.String() })),
+})
+
+/** @param flag a deleted one too; null when there is no such flag. */
+export function encodeExperiment(experiment: Experiment, flag: Flag | null, deleted = false): object {
+  const content: JsonObject = {}
+  for (const name of contentNames) content[name] = ownValue(experiment.content, name) ?? defaultOf(name)
+  return {
+    id: experiment.id,
+    name: experiment.name,
+    feature_flag_key: flag?.key ?? null,
+    feature_flag: encodeLinkedFlag(flag),
+    ...content,
+    start_date: experiment.startDateMs === null ? null : instant(experiment.startDateMs),
+    end_date: experiment.endDateMs === null ? null : instant(experiment.endDateMs),
+    archived: experiment.archived,
+    deleted,
+    created_at: instant(experiment.createdAtMs),
+    updated_at: instant(experiment.updatedAtMs),
+    created_by: experiment.createdBy === null ? null : { first_name: experiment.createdBy },
+  }
+}
+
+function defaultOf(name: keyof typeof contentFields) {
+  if (name === 'description') return ''
+  if (name === 'metrics' || name === 'metrics_secondary' || name === 'secondary_metrics') return []
+  return name === 'parameters' || name === 'filters' ? {} : null
+}
+
+/** The members of the content that a body has; undefined when it has none. */
+export function decodeExperimentContent(body: UpdateExperimentJson): JsonObject | undefined {
+  const content: JsonObject = {}
+  const sent = body as unknown as JsonObject
+  for (const name of contentNames) {
+    const value = ownValue(sent, name)
+    if (value !== undefined) setOwn(content, name, value)
+  }
+  return Object.keys(content).length === 0 ? undefined : content
+}

@@ -1,0 +1,33 @@
+// A flag as it is shown inside of what it belongs to: a feature, a survey, an experiment.
+
+import Type, { type Static } from 'typebox'
+import type { Flag } from '#core/flags/flag.ts'
+import { jsonObjectSchema } from './shapes.ts'
+
+export const linkedFlagSchema = Type.Object({
+  id: Type.Integer(),
+  key: Type.String(),
+  name: Type.String(),
+  filters: jsonObjectSchema(),
+  active: Type.Boolean(),
+  deleted: Type.Boolean(),
+  ensure_experience_continuity: Type.Boolean(),
+  version: Type.Integer(),
+})
+export type LinkedFlagJson = Static<typeof linkedFlagSchema>
+
+/** Null for a flag that is not there. */
+export function encodeLinkedFlag(flag: Flag | null): LinkedFlagJson | null {
+  if (flag === null) return null
+  const { id, key, name, filters, active, deleted, version } = flag
+  return {
+    id,
+    key,
+    name,
+    filters,
+    active,
+    deleted,
+    ensure_experience_continuity: flag.ensureExperienceContinuity,
+    version,
+  }
+}

@@ -1,0 +1,122 @@
+// Surveys. What clients are handed as it is (`Survey.content`) keeps its JSON, literals included.
+
+import Type, { type Static } from 'typebox'
+import type { Flag } from '#core/flags/flag.ts'
+import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import type { Survey } from '#core/surveys/survey.ts'
+import { encodeLinkedFlag, linkedFlagSchema } from './linked-flag.ts'
+import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
+
+const oneOf = (names: readonly string[]) => Type.Unsafe<string>(Type.Union(names.map(name => Type.Literal(name))))
+const type = oneOf(['popover', 'widget', 'api', 'external_survey'])
+const question = Type.Unsafe<JsonObject>({
+  type: 'object',
+  required: ['type', 'question'],
+  properties: {
+    type: {
+      anyOf: ['open', 'link', 'rating', 'single_choice', 'multiple_choice'].map(name => ({ const: name })),
+    },
+    question: { type: 'string', minLength: 1 },
+  },
+})
+const schedule = oneOf(['once', 'recurring', 'always'])
+
+/** Members of `Survey.content`, by the name that they have everywhere. */
+const contentFields = {
+  description: Type.String({ maxLength: 10_000 }),
+  questions: nullable(
+    Type.Array(question, { maxItems: 100, description: 'Each has `type` and `question`; one without `id` gets one.' }),
+  ),
+  conditions: nullable(
+    jsonObjectSchema('Where and when it is shown: `url`, `selector`, `events`, `linkedFlagVariant`, …'),
+  ),
+  appearance: nullable(jsonObjectSchema('Colours, texts, position, `surveyPopupDelaySeconds`, …')),
+  schedule: nullable(schedule),
+  translations: nullable(jsonObjectSchema()),
+  enable_partial_responses: nullable(Type.Boolean()),
+  responses_limit: nullable(Type.Integer({ minimum: 0 })),
+  iteration_count: nullable(Type.Integer({ minimum: 0, maximum: 500 })),
+  iteration_frequency_days: nullable(Type.Integer({ minimum: 0 })),
+  current_iteration: nullable(Type.Integer({ minimum: 0 })),
+  current_iteration_start_date: nullable(Type.String({ maxLength: 64 })),
+}
+const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
+
+const instantText = Type.String({ maxLength: 64, description: 'An instant, a date, or a wall time of the project.' })
+const fields = {
+  name: Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' }),
+  type,
+  ...contentFields,
+  linked_flag_id: nullable(Type.Integer({ minimum: 1, description: 'Shown only to those for whom it is on.' })),
+  targeting_flag_filters: nullable(
+    jsonObjectSchema('Filters of a flag that is made for the survey; null: it is for everyone.'),
+  ),
+  remove_targeting_flag: nullable(Type.Boolean()),
+  start_date: nullable(instantText),
+  end_date: nullable(instantText),
+  archived: Type.Boolean(),
+}
+
+export const updateSurveySchema = Type.Partial(Type.Object(fields))
+export type UpdateSurveyJson = Static<typeof updateSurveySchema>
+export const createSurveySchema = Type.Object({
+  ...updateSurveySchema.properties,
+  name: fields.name,
+  type: fields.type,
+})
+
+export const surveySchema = Type.Object({
+  id: uuidSchema,
+  name: Type.String(),
+  type: Type.String(),
+  ...Type.Partial(Type.Object(contentFields)).properties,
+  linked_flag: nullable(linkedFlagSchema),
+  linked_flag_id: nullable(Type.Integer()),
+  targeting_flag: nullable(linkedFlagSchema),
+  internal_targeting_flag: nullable(linkedFlagSchema),
+  start_date: nullable(instantSchema),
+  end_date: nullable(instantSchema),
+  archived: Type.Boolean(),
+  created_at: instantSchema,
+  updated_at: instantSchema,
+  created_by: nullable(Type.Object({ first_name: Type.String() })),
+})
+
+export interface SurveyFlags {
+  readonly linked: Flag | null
+  readonly targeting: Flag | null
+  readonly internal: Flag | null
+}
+
+export function encodeSurvey(survey: Survey, flags: SurveyFlags): object {
+  const content: JsonObject = {}
+  for (const name of contentNames)
+    content[name] = ownValue(survey.content, name) ?? (name === 'description' ? '' : null)
+  return {
+    id: survey.id,
+    name: survey.name,
+    type: survey.type,
+    ...content,
+    linked_flag: encodeLinkedFlag(flags.linked),
+    linked_flag_id: survey.linkedFlagId,
+    targeting_flag: encodeLinkedFlag(flags.targeting),
+    internal_targeting_flag: encodeLinkedFlag(flags.internal),
+    start_date: survey.startDateMs === null ? null : instant(survey.startDateMs),
+    end_date: survey.endDateMs === null ? null : instant(survey.endDateMs),
+    archived: survey.archived,
+    created_at: instant(survey.createdAtMs),
+    updated_at: instant(survey.updatedAtMs),
+    created_by: survey.createdBy === null ? null : { first_name: survey.createdBy },
+  }
+}
+
+/** The members of the content that a body has; undefined when it has none. */
+export function decodeSurveyContent(body: UpdateSurveyJson): JsonObject | undefined {
+  const content: JsonObject = {}
+  const sent = body as JsonObject
+  for (const name of contentNames) {
+    const value = ownValue(sent, name)
+    if (value !== undefined) setOwn(content, name, value)
+  }
+  return Object.keys(content).length === 0 ? undefined : content
+}
