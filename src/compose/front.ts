@@ -11,9 +11,11 @@ import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { compileProject } from '#core/flags/compile-project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
+import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
 import { decideRoutes } from '#http/handlers/decide.ts'
 import { flagDefinitionsRoutes } from '#http/handlers/flag-definitions.ts'
 import { healthRoutes, metricsRoute } from '#http/handlers/health.ts'
+import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
 import { remoteConfigPayloadRoutes } from '#http/handlers/remote-config-payload.ts'
 import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
@@ -27,6 +29,7 @@ import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { readFirstOffsets } from '#services/bind-log.ts'
 import { createCaptureService } from '#services/capture.ts'
+import { createChangeHub } from '#services/change-hub.ts'
 import { createDecideService } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
 import { startFlagRequestCounter } from '#services/flag-request-counter.ts'
@@ -53,6 +56,8 @@ import { logFolder, openEventStore, openPayloadCipher } from './stores.ts'
 const keyUsesDelayMs = 1_000
 /** Twice this is how late a front may know of other fronts' requests: quotas are right within 10 s. */
 const flagRequestFlushMs = 5_000
+/** Of change streams, per front: some 100 MB when all are open. One project leaves room for others. */
+const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
 /** Of a stop, for what is counted in memory: a database that hangs may cost these numbers, but not the stop its 10 s. */
 const lastFlushMsMax = 1_500
 
@@ -102,10 +107,19 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const state = await openFrontState(config, logger, management)
   const keyUses = startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
+  const changes = createChangeHub({
+    ...changeStreamLimits,
+    metrics,
+    monotonicNowMs: () => performance.now(),
+    startTimer: startNodeInterval,
+  })
   const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
   const definitions = await startDefinitionCache({
     store: state.definitions,
-    onRevision: keyCheck.forget,
+    onRevision: served => {
+      keyCheck.forget()
+      changes.publish(served)
+    },
     logger,
     pollMs: state.definitionPollMs,
     compile: changed => {
@@ -168,6 +182,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const scripts = openInstalledScripts()
   const wireRoutes = [
     ...decideRoutes({ decide, decodeThreads: decodePool(decodeThreads), clock, newUuid: randomUUID }),
+    ...ofrepRoutes({ decide, clock, changes, hearOf: definitions.hearOf }),
+    ...changeStreamRoutes({ findProject: token => definitions.findByToken(token), changes }),
     ...captureRoutes({
       service: capture,
       decodeThreads: decodePool(decodeThreads),
@@ -222,6 +238,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       return { url, adminUrl }
     },
     close: async () => {
+      changes.close() // they would hold the server until it cuts them
       await Promise.all([closeServer(publicServer), adminServer && closeServer(adminServer)])
       definitions.close()
       // First what clients were told is kept.
@@ -257,6 +274,12 @@ async function openOwnLog(
     for (const lane of logLanes) metrics.logQueueRecords.set({ lane }, log.waitingRecords(lane))
   })
   return log
+}
+
+function startNodeInterval(callback: () => void, everyMs: number): { cancel(): void } {
+  const timer = setInterval(callback, everyMs)
+  timer.unref()
+  return { cancel: () => clearInterval(timer) }
 }
 
 /** A log from outside, which tells nobody of its commits. */

@@ -159,7 +159,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (route !== undefined && corsMethods[route.group] !== null && request.headers.origin !== undefined) {
       allowOrigin(request, reply, corsMethods[route.group]!)
     }
-    sendError(reply, answer)
+    sendError(reply, answer, route?.encodeError)
   }
 }
 
@@ -267,6 +267,7 @@ const corsMethods: Record<RouteGroup, string | null> = {
   browser: 'GET, HEAD, OPTIONS',
   management: null,
   health: null,
+  changes: 'GET, OPTIONS',
 }
 
 /** A page that asks for what is not there is to see that, and not a riddle of its browser's. */

@@ -1,0 +1,90 @@
+// The change stream: one response that stays open and says when definitions changed. Who is told what is the hub's
+// business; here is the socket. Source: docs/wire/ofrep.md 5.
+
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { ChangeHub, ChangeReader, Refusal } from '#services/change-hub.ts'
+import {
+  changeStreamPath,
+  encodeChange,
+  encodeStreamStart,
+  lastEventIdOf,
+  streamHeartbeat,
+  streamKeyOf,
+} from '#wire/change-events.ts'
+import type { RawQuery } from '#wire/decide-query.ts'
+import { type OfrepError, ofrepErrors } from '#wire/ofrep-errors.ts'
+import type { Route } from '../route.ts'
+import { encodeOwnError, sendOfrepError } from './ofrep.ts'
+
+export interface ChangeStreamOptions {
+  readonly findProject: (apiKey: string) => CompiledProject | null
+  readonly changes: ChangeHub
+}
+
+const noBodyBytes = 1_024
+
+export function changeStreamRoutes(options: ChangeStreamOptions): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: changeStreamPath,
+      access: 'project_key',
+      group: 'changes',
+      bodyLimitBytes: noBodyBytes,
+      encodeError: encodeOwnError,
+      handler: (request, reply) => {
+        const refusal = openStream(options, request, reply)
+        if (refusal !== null) sendOfrepError(reply, refusal, null)
+      },
+    },
+  ]
+}
+
+/** Null: the stream is open. */
+function openStream(
+  { findProject, changes }: ChangeStreamOptions,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): OfrepError | null {
+  const query = request.query as RawQuery
+  const key = streamKeyOf(request.headers, query)
+  if (key === '') return ofrepErrors.missingKey
+  const compiled = findProject(key)
+  if (compiled === null) return ofrepErrors.unknownKey
+  const { revision } = compiled
+  const reader = readerOf(reply.raw)
+  const project = { id: compiled.project.id, apiToken: compiled.project.apiToken, revision }
+  const subscribed = changes.subscribe(project, reader, lastEventIdOf(request.headers, query))
+  if (!subscribed.ok) return refusals[subscribed.error]
+  const { isBehind, leave } = subscribed.value
+  reply.raw.once('close', leave)
+  // From here on the response is not Fastify's, which would wait for a body.
+  reply.hijack()
+  reply.raw.writeHead(200, {
+    ...(reply.getHeaders() as OutgoingHttpHeaders),
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-store, no-transform',
+    connection: 'close',
+    // nginx would keep the events until its buffer is full.
+    'x-accel-buffering': 'no',
+  })
+  reply.raw.write(encodeStreamStart(revision) + (isBehind ? encodeChange(revision) : ''))
+  return null
+}
+
+const refusals: Record<Refusal, OfrepError> = {
+  closed: ofrepErrors.stopping,
+  full: ofrepErrors.noMoreStreams,
+  project_full: ofrepErrors.tooManyStreams,
+}
+
+function readerOf(response: ServerResponse): ChangeReader {
+  return {
+    changed: (revision, taken) => void response.write(encodeChange(revision), taken),
+    heartbeat: taken => void response.write(streamHeartbeat, taken),
+    end: () => void response.end(),
+    drop: () => void response.destroy(),
+  }
+}

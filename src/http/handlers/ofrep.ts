@@ -1,0 +1,155 @@
+// OpenFeature's remote evaluation: the same evaluation as `/flags`, asked for and answered in the words of OFREP.
+// Source: docs/wire/ofrep.md.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { ChangeHub } from '#services/change-hub.ts'
+import type { DecideResult, DecideService } from '#services/decide.ts'
+import { encodeEventStreams, revisionHeardOf } from '#wire/change-events.ts'
+import { geoipAddress } from '#wire/client-address.ts'
+import type { RawQuery } from '#wire/decide-query.ts'
+import {
+  encodeOfrepError,
+  type OfrepError,
+  ofrepBodyBytesMax,
+  ofrepErrorOf,
+  ofrepErrors,
+  overQuota,
+} from '#wire/ofrep-errors.ts'
+import { decodeOfrepRequest, ofrepKeyOf } from '#wire/ofrep-request.ts'
+import { encodeOfrepBulk, ofrepAnswer } from '#wire/ofrep-response.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { contentHash, matchesEtag } from '../etag.ts'
+import { type Route, sendJson } from '../route.ts'
+
+export interface OfrepRoutesOptions {
+  readonly decide: DecideService
+  readonly clock: Clock
+  /** Knows whether there is a stream to tell clients of. */
+  readonly changes: Pick<ChangeHub, 'hasRoom'>
+  /** Resolves when what other processes wrote up to `revision` is served, or cannot be. */
+  readonly hearOf: (revision: number) => Promise<void>
+}
+
+export function ofrepRoutes(options: OfrepRoutesOptions): Route[] {
+  const common = {
+    method: 'POST',
+    access: 'project_key',
+    group: 'flags',
+    bodyLimitBytes: ofrepBodyBytesMax,
+  } as const
+  return [
+    {
+      ...common,
+      path: '/ofrep/v1/evaluate/flags',
+      encodeError: encodeOwnError,
+      handler: (request, reply) => answer(options, null, request, reply),
+    },
+    {
+      ...common,
+      path: '/ofrep/v1/evaluate/flags/:key',
+      encodeError: encodeOwnError,
+      handler: (request, reply) => answer(options, (request.params as { key: string }).key, request, reply),
+    },
+  ]
+}
+
+/** @param flagKey null: all flags. */
+async function answer(
+  options: OfrepRoutesOptions,
+  flagKey: string | null,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { headers, socket } = request
+  // Without this a page of another origin cannot read what it needs for the next question.
+  if (headers.origin !== undefined) reply.header('access-control-expose-headers', 'etag, retry-after')
+  const apiKey = ofrepKeyOf(headers)
+  if (apiKey === '') return sendOfrepError(reply, ofrepErrors.missingKey, flagKey)
+  const decoded = decodeOfrepRequest(
+    {
+      bytes: request.body as Buffer,
+      contentType: headers['content-type'],
+      contentEncoding: headers['content-encoding'],
+    },
+    {
+      apiKey,
+      flagKey,
+      userAgent: headers['user-agent'] ?? '',
+      address: geoipAddress(headers, socket.remoteAddress),
+    },
+  )
+  if (!decoded.ok) return sendOfrepError(reply, decoded.error, flagKey)
+  const heard = revisionHeardOf(request.query as RawQuery)
+  if (heard !== null) await options.hearOf(heard)
+  const nowMs = options.clock.nowMs()
+  const result = await options.decide.decide(decoded.value, nowMs)
+  if (result.kind !== 'evaluated') return sendOfrepError(reply, refusalOf(result, nowMs), flagKey)
+  if (flagKey === null) answerBulk(options, result.evaluation, decoded.value, request, reply)
+  else answerSingle(result.evaluation, flagKey, decoded.value, reply)
+}
+
+function answerSingle(
+  evaluation: FlagEvaluation,
+  flagKey: string,
+  { selection }: EvaluationRequest,
+  reply: FastifyReply,
+): void {
+  const found = ofrepAnswer(evaluation, flagKey, selection.runtime.declared)
+  if (found.ok) sendJson(reply, 200, found.value)
+  else sendOfrepError(reply, found.error, flagKey)
+}
+
+function answerBulk(
+  { changes }: OfrepRoutesOptions,
+  evaluation: FlagEvaluation,
+  { selection }: EvaluationRequest,
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { project } = evaluation
+  // A client that is refused by the stream it was told of asks for its flags again, and again for the stream.
+  const eventStreams = changes.hasRoom(project.project.id) ? encodeEventStreams(project, headers) : ''
+  const body = encodeOfrepBulk(evaluation, selection.runtime.declared, eventStreams)
+  // Of the answer itself, since it depends on more than definitions and context: on what is stored of the person, on time.
+  const etag = `"${contentHash(body)}"`
+  reply.header('etag', etag)
+  if (matchesEtag(headers['if-none-match'], etag)) void reply.code(304).send()
+  else sendJson(reply, 200, body)
+}
+
+function refusalOf(result: Exclude<DecideResult, { kind: 'evaluated' }>, nowMs: number): OfrepError {
+  switch (result.kind) {
+    case 'unknown_key':
+      return ofrepErrors.unknownKey
+    case 'missing_distinct_id':
+      return ofrepErrors.targetingKeyMissing
+    case 'disabled':
+    case 'quota_limited':
+      return overQuota(quotaRetrySeconds(nowMs))
+    default:
+      return result satisfies never
+  }
+}
+
+/** Providers ask for nothing until then: a quota that is raised is not to go unnoticed for the rest of a month. */
+const quotaRetrySecondsMax = 300
+
+/** Until the month that the quota is for ends, at most the above. @param nowMs epoch ms. */
+function quotaRetrySeconds(nowMs: number): number {
+  const now = new Date(nowMs)
+  const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
+  return Math.min(quotaRetrySecondsMax, Math.max(1, Math.ceil((nextMonthMs - nowMs) / 1000)))
+}
+
+export function sendOfrepError(reply: FastifyReply, error: OfrepError, flagKey: string | null): void {
+  if (error.retryAfterSeconds !== null) reply.header('retry-after', error.retryAfterSeconds)
+  sendJson(reply, error.status, encodeOfrepError(error, flagKey))
+}
+
+/** The server's own errors know no flag: a body too large, a fault of ours. */
+export function encodeOwnError(error: WireError): string {
+  return encodeOfrepError(ofrepErrorOf(error), null)
+}

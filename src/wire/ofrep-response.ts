@@ -1,0 +1,158 @@
+// The answers to OFREP questions, put together from texts that are prepared once per flag and outcome.
+// Source: docs/wire/ofrep.md 3.
+
+import type { CompiledFlag } from '#core/flags/compile-flag.ts'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { Flag } from '#core/flags/flag.ts'
+import { type FlagOutcome, flagValue } from '#core/flags/flag-outcome.ts'
+import type { PreparedOutcome } from '#core/flags/prepared-outcomes.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { reasonCode, reasonDescription } from './flag-texts.ts'
+import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
+
+export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DISABLED' | 'UNKNOWN'
+
+/** Whom an answer is for, as the evaluation was told: decides over flags that never reached it. */
+export type AskedRuntime = string | null
+
+/** One flag of a project, with the texts of its answers. */
+type Entry =
+  | { readonly kind: 'evaluated'; readonly flag: CompiledFlag; readonly position: number; readonly texts: Texts }
+  /** Inactive, or beyond evaluation: its answer is the same for everybody. */
+  | { readonly kind: 'fixed'; readonly flag: Flag; readonly answer: Answer }
+
+type Answer = Result<string, OfrepError>
+/** By slot of the outcome. */
+type Texts = (Answer | undefined)[]
+
+/**
+ * The answer about one flag.
+ * @returns err(flagNotFound) for one that does not exist or is for others; err of status 500 for one that could not be computed.
+ */
+export function ofrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): Answer {
+  const entry = entriesOf(evaluation.project).get(flagKey)
+  return (entry && answerOf(entry, evaluation, runtime)) ?? err(ofrepErrors.flagNotFound)
+}
+
+/**
+ * The answer about all flags, by ascending id. A flag that could not be computed stands there with its error.
+ * @param eventStreams as `encodeEventStreams` gives it; '' for none.
+ */
+export function encodeOfrepBulk(evaluation: FlagEvaluation, runtime: AskedRuntime, eventStreams: string): string {
+  let flags = ''
+  for (const [flagKey, entry] of entriesOf(evaluation.project)) {
+    const answer = answerOf(entry, evaluation, runtime)
+    if (answer === undefined) continue
+    if (flags !== '') flags += ','
+    flags += answer.ok ? answer.value : encodeOfrepError(answer.error, flagKey)
+  }
+  return `{"flags":[${flags}]${eventStreams}}`
+}
+
+/** Undefined: the flag takes no part. */
+function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): Answer | undefined {
+  if (entry.kind === 'fixed') return isFor(entry.flag, runtime) ? entry.answer : undefined
+  const outcome = outcomes[entry.position]
+  if (outcome === undefined) return undefined
+  const known = entry.texts[outcome.slot]
+  if (known !== undefined) return known
+  const made = encodeOutcome(entry.flag, outcome)
+  entry.texts[outcome.slot] = made
+  return made
+}
+
+/** As `selectFlags` decides it for those that are evaluated. */
+function isFor({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
+  const isLimited = evaluationRuntime === 'client' || evaluationRuntime === 'server'
+  return !isLimited || runtime === 'all' || runtime === evaluationRuntime
+}
+
+/** They live as long as the compiled definitions of the project. */
+const entriesOfProject = new WeakMap<CompiledProject, ReadonlyMap<string, Entry>>()
+
+function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
+  const known = entriesOfProject.get(project)
+  if (known !== undefined) return known
+  const entries = new Map<string, Entry>()
+  for (const flag of project.definitions.flags) {
+    // Flags with encrypted payloads are no flags to evaluate: nobody learns of them here.
+    if (flag.deleted || flag.hasEncryptedPayloads) continue
+    entries.set(flag.key, entryOf(flag, project))
+  }
+  entriesOfProject.set(project, entries)
+  return entries
+}
+
+function entryOf(flag: Flag, project: CompiledProject): Entry {
+  if (!flag.active) return { kind: 'fixed', flag, answer: ok(disabledText(flag)) }
+  const position = project.positionOfKey.get(flag.key)
+  if (position === undefined) return { kind: 'fixed', flag, answer: beyondEvaluation }
+  return { kind: 'evaluated', flag: project.flags[position]!, position, texts: [] }
+}
+
+const beyondEvaluation = err(
+  flagNotComputed('The definition of the flag cannot be read, or it depends on itself through other flags.'),
+)
+
+function disabledText({ id, key, version }: Flag): string {
+  return encodeSuccess(key, false, 'DISABLED', { id, version })
+}
+
+function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): Answer {
+  const value = flagValue(outcome)
+  if (value === undefined) return err(flagNotComputed(`${reasonDescription(outcome)}.`))
+  return ok(
+    encodeSuccess(flag.key, value, ofrepReason(flag, outcome), {
+      id: flag.id,
+      version: flag.version,
+      reason: reasonCode(outcome.reason),
+      ...(typeof outcome.payload === 'string' ? { payload: outcome.payload } : {}),
+    }),
+  )
+}
+
+/** Typed providers read `variant` unconditionally. @param metadata flat: providers drop what is no text, number or boolean. */
+function encodeSuccess(
+  key: string,
+  value: boolean | string,
+  reason: OfrepReason,
+  metadata: Readonly<Record<string, string | number>>,
+): string {
+  return JSON.stringify({ key, value, reason, variant: String(value), metadata })
+}
+
+/** How the value came about, in the words of the protocol. Source: docs/wire/ofrep.md 3.2. */
+export function ofrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepReason {
+  switch (outcome.reason) {
+    case 'condition_match':
+      return reasonOfMatch(flag, outcome)
+    case 'out_of_rollout_bound':
+    case 'holdout_condition_value':
+      return 'SPLIT'
+    case 'no_group_type':
+      return flag.sets.length === 0 ? 'STATIC' : 'TARGETING_MATCH'
+    case 'super_condition_value':
+    case 'no_condition_match':
+    case 'no_condition_match_groups_not_sent':
+    case 'no_condition_match_behavioral_cohort':
+      return 'TARGETING_MATCH'
+    default:
+      return 'UNKNOWN'
+  }
+}
+
+function reasonOfMatch(flag: CompiledFlag, { kind, conditionIndex }: FlagOutcome): OfrepReason {
+  const set = flag.sets[conditionIndex ?? 0]
+  if (set === undefined) return 'UNKNOWN'
+  const isVariantHashed = kind === 'variant' && set.variantIndex < 0
+  if (set.rolloutPercentage !== null || isVariantHashed) return 'SPLIT'
+  const isForEverybody =
+    conditionIndex === 0 &&
+    set.tests.length === 0 &&
+    set.cohortTests.length === 0 &&
+    set.groupTypeIndex === null &&
+    flag.enrollmentKey === null &&
+    flag.holdoutPercentage === null
+  return isForEverybody ? 'STATIC' : 'TARGETING_MATCH'
+}

@@ -1,0 +1,431 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { JsonObject } from '#core/json.ts'
+import { noQuotas } from '#core/project.ts'
+import { ofrepRoutes } from '#http/handlers/ofrep.ts'
+import { type DecideServerOptions, emptySubjects, startDecideServer } from '../support/decide-server.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+
+// The paths of OpenFeature's remote evaluation, over real sockets. Source: docs/wire/ofrep.md.
+
+const bulkPath = '/ofrep/v1/evaluate/flags'
+const everybody = { properties: [], rollout_percentage: 100 }
+const proOnly = { properties: [{ key: 'plan', type: 'person', value: ['pro'], operator: 'exact' }] }
+const halves = {
+  variants: [
+    { key: 'a', rollout_percentage: 50 },
+    { key: 'b', rollout_percentage: 50 },
+  ],
+}
+
+const flags: readonly JsonObject[] = [
+  { id: 1, key: 'on', filters: { groups: [everybody], payloads: { true: '{"a":1}' } } },
+  { id: 2, key: 'off', version: 3, filters: { groups: [{ ...everybody, rollout_percentage: 0 }] } },
+  { id: 3, key: 'pro', filters: { groups: [proOnly] } },
+  {
+    id: 4,
+    key: 'fixed',
+    filters: { groups: [{ ...everybody, variant: 'b' }], multivariate: halves, payloads: { b: '"hello"' } },
+  },
+  { id: 5, key: 'inactive', active: false, version: 9, filters: { groups: [everybody] } },
+  { id: 6, key: 'deleted', deleted: true, filters: { groups: [everybody] } },
+]
+
+interface Item {
+  readonly key: string
+  readonly value?: boolean | string
+  readonly reason?: string
+  readonly variant?: string
+  readonly metadata?: Record<string, unknown>
+  readonly errorCode?: string
+  readonly errorDetails?: string
+}
+
+async function startOfrep(
+  t: Pick<TestContext, 'after'>,
+  options: Partial<DecideServerOptions> & { hasRoom?: boolean } = {},
+) {
+  const heard: number[] = []
+  const server = await startDecideServer(t, {
+    flags,
+    ...options,
+    otherRoutes: deps =>
+      ofrepRoutes({
+        ...deps,
+        changes: { hasRoom: () => options.hasRoom ?? false },
+        hearOf: async revision => void heard.push(revision),
+      }),
+  })
+  const ask = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
+    server.call(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json; charset=utf-8', authorization: 'Bearer phc_test', ...headers },
+      body: body as string,
+    })
+  const askWith = (path: string, context: object, headers: Record<string, string> = {}) =>
+    ask(path, JSON.stringify({ context }), headers)
+  return {
+    ...server,
+    heard,
+    ask,
+    askWith,
+    one: async (key: string, context: object = { targetingKey: 'u' }, headers: Record<string, string> = {}) =>
+      (await askWith(`${bulkPath}/${key}`, context, headers)).json as unknown as Item,
+    all: async (context: object = { targetingKey: 'u' }, headers: Record<string, string> = {}) => {
+      const { flags: items } = (await askWith(bulkPath, context, headers)).json as unknown as { flags: Item[] }
+      return new Map(items.map(item => [item.key, item]))
+    },
+  }
+}
+
+describe('an OFREP answer', () => {
+  it('holds value, reason, variant and flat metadata, the same alone and among all', async t => {
+    const { one, all } = await startOfrep(t)
+    const expected = {
+      on: {
+        ...{ key: 'on', value: true, reason: 'STATIC', variant: 'true' },
+        metadata: { id: 1, version: 1, reason: 'condition_match', payload: '{"a":1}' },
+      },
+      off: {
+        ...{ key: 'off', value: false, reason: 'SPLIT', variant: 'false' },
+        metadata: { id: 2, version: 3, reason: 'out_of_rollout_bound' },
+      },
+      pro: {
+        ...{ key: 'pro', value: false, reason: 'TARGETING_MATCH', variant: 'false' },
+        metadata: { id: 3, version: 1, reason: 'no_condition_match' },
+      },
+      fixed: {
+        ...{ key: 'fixed', value: 'b', reason: 'STATIC', variant: 'b' },
+        metadata: { id: 4, version: 1, reason: 'condition_match', payload: '"hello"' },
+      },
+      inactive: {
+        ...{ key: 'inactive', value: false, reason: 'DISABLED', variant: 'false' },
+        metadata: { id: 5, version: 9 },
+      },
+    }
+    for (const [key, item] of Object.entries(expected)) assert.deepEqual(await one(key), item)
+    assert.deepEqual(Object.fromEntries(await all()), expected)
+  })
+
+  it('says how the value came about', async t => {
+    const { all } = await startOfrep(t, {
+      groupTypes: { 0: 'company' },
+      flags: [
+        { id: 1, key: 'matched', filters: { groups: [proOnly] } },
+        { id: 2, key: 'second-set', filters: { groups: [proOnly, everybody] } },
+        { id: 3, key: 'rolled-out', filters: { groups: [{ ...everybody, rollout_percentage: 99.99 }] } },
+        { id: 4, key: 'split', filters: { groups: [everybody], multivariate: halves } },
+        { id: 5, key: 'no-sets', filters: { groups: [] } },
+        { id: 6, key: 'group', filters: { groups: [everybody], aggregation_group_type_index: 0 } },
+        { id: 7, key: 'enrolment', filters: { groups: [everybody], feature_enrollment: true } },
+        { id: 8, key: 'held-out', filters: { groups: [everybody], holdout: { id: 1, exclusion_percentage: 100 } } },
+        {
+          id: 9,
+          key: 'orphan',
+          filters: {
+            groups: [{ properties: [{ key: '99', type: 'flag', value: true, operator: 'flag_evaluates_to' }] }],
+          },
+        },
+      ],
+    })
+    const reasons = async (context: object) => {
+      const items = await all({ targetingKey: 'u', ...context })
+      return Object.fromEntries([...items].map(([key, { value, reason }]) => [key, `${value} ${reason}`]))
+    }
+    const someone = await reasons({})
+    const { split, ...others } = someone
+    assert.match(split!, /^[ab] SPLIT$/)
+    assert.deepEqual(others, {
+      matched: 'false TARGETING_MATCH',
+      'second-set': 'true TARGETING_MATCH',
+      'rolled-out': 'true SPLIT',
+      'no-sets': 'false STATIC',
+      group: 'false TARGETING_MATCH',
+      enrolment: 'true TARGETING_MATCH',
+      'held-out': 'holdout-1 SPLIT',
+      orphan: 'false UNKNOWN',
+    })
+    const known = await reasons({ plan: 'pro', groups: { company: 'acme' }, '$feature_enrollment/enrolment': 'false' })
+    assert.equal(known.matched, 'true TARGETING_MATCH')
+    assert.equal(known.group, 'true TARGETING_MATCH')
+    assert.equal(known.enrolment, 'false TARGETING_MATCH')
+  })
+
+  it('counts one flag request, whatever it asks for, and none for a refusal', async t => {
+    const { one, all, askWith, counted } = await startOfrep(t)
+    await one('on')
+    await one('nowhere')
+    await all()
+    await askWith(bulkPath, {})
+    await askWith(bulkPath, { targetingKey: 'u' }, { authorization: 'Bearer phc_else' })
+    assert.deepEqual(counted, [1, 1, 1])
+  })
+
+  it('leaves one flag out of order without touching the others', async t => {
+    const down = () => Promise.reject(new Error('down'))
+    const { all, askWith } = await startOfrep(t, {
+      subjects: { ...emptySubjects, findPerson: down },
+      flags: [...flags, { id: 7, key: 'loop', filters: { groups: [selfTest] } }],
+    })
+    const items = await all()
+    assert.equal(items.get('on')?.value, true)
+    assert.equal(items.get('inactive')?.reason, 'DISABLED')
+    for (const key of ['pro', 'loop']) {
+      const { value, errorCode, errorDetails } = items.get(key)!
+      assert.deepEqual([value, errorCode], [undefined, 'GENERAL'], key)
+      assert.ok(errorDetails)
+      const alone = await askWith(`${bulkPath}/${key}`, { targetingKey: 'u' })
+      assert.equal(alone.status, 500)
+      assert.deepEqual(alone.json, { key, errorCode, errorDetails })
+    }
+    assert.equal((await all({ targetingKey: 'u', plan: 'pro' })).get('pro')?.value, true)
+  })
+})
+
+/** Of flag 7: depends on itself. */
+const selfTest = { properties: [{ key: '7', type: 'flag', value: true, operator: 'flag_evaluates_to' }] }
+
+describe('an OFREP context', () => {
+  it('becomes distinct id, person properties, groups and group properties, in either spelling', async t => {
+    const asked: string[] = []
+    const gold = { groups: [{ properties: [{ key: 'tier', type: 'group', group_type_index: 0, value: 'gold' }] }] }
+    const { one } = await startOfrep(t, {
+      groupTypes: { 0: 'company' },
+      subjects: {
+        ...emptySubjects,
+        findPerson: (_projectId, distinctId) => {
+          asked.push(distinctId)
+          return null
+        },
+      },
+      flags: [
+        { id: 1, key: 'pro', filters: { groups: [proOnly] } },
+        { id: 2, key: 'gold', filters: { ...gold, aggregation_group_type_index: 0 } },
+        {
+          id: 3,
+          key: 'on-groups',
+          filters: { groups: [{ properties: [{ key: 'groups', type: 'person', value: 'x' }] }] },
+        },
+        {
+          id: 4,
+          key: 'old-enough',
+          filters: { groups: [{ properties: [{ key: 'age', type: 'person', value: '18', operator: 'gte' }] }] },
+        },
+      ],
+    })
+    assert.equal((await one('pro', { targetingKey: 'ada' })).value, false)
+    assert.deepEqual(asked, ['ada'])
+    assert.equal((await one('pro', { targetingKey: 'ada', plan: 'pro' })).value, true)
+    const groups = { company: 'acme' }
+    const properties = { company: { tier: 'gold' } }
+    assert.equal((await one('gold', { targetingKey: 'ada', groups, groupProperties: properties })).value, true)
+    assert.equal((await one('gold', { targetingKey: 'ada', groups, group_properties: properties })).value, true)
+    assert.equal((await one('gold', { targetingKey: 'ada', groups })).value, false)
+    assert.equal((await one('on-groups', { targetingKey: 'ada', groups: 'x' })).value, true)
+    assert.equal((await one('old-enough', { targetingKey: 'ada', age: 20 })).value, true)
+    assert.equal((await one('old-enough', { targetingKey: 'ada', age: 9 })).value, false)
+  })
+
+  it('is asked for as a server when it is about one flag, as a client when about all, unless the caller is known', async t => {
+    const { all, one } = await startOfrep(t, {
+      flags: ['client', 'server'].flatMap((runtime, index): JsonObject[] => [
+        { id: 2 * index + 1, key: `${runtime}-flag`, evaluation_runtime: runtime, filters: { groups: [everybody] } },
+        { id: 2 * index + 2, key: `${runtime}-off`, evaluation_runtime: runtime, active: false },
+      ]),
+    })
+    const seenBy = async (headers: Record<string, string>) => {
+      const bulk = [...(await all({ targetingKey: 'u' }, headers)).keys()]
+      const alone = []
+      for (const key of ['client-flag', 'client-off', 'server-flag', 'server-off'])
+        if ((await one(key, { targetingKey: 'u' }, headers)).errorCode === undefined) alone.push(key)
+      return { bulk, alone }
+    }
+    const [client, server] = ['client', 'server'].map(runtime => [`${runtime}-flag`, `${runtime}-off`])
+    assert.deepEqual(await seenBy({ 'user-agent': 'node' }), { bulk: client, alone: server })
+    assert.deepEqual(await seenBy({ 'user-agent': 'Mozilla/5.0' }), { bulk: client, alone: client })
+    assert.deepEqual(await seenBy({ 'user-agent': 'curl/8' }), { bulk: server, alone: server })
+  })
+})
+
+describe('an OFREP request that cannot be served', () => {
+  it('is refused in the form of the protocol', async t => {
+    const { ask } = await startOfrep(t)
+    const nested = `${'['.repeat(200)}${']'.repeat(200)}`
+    const cases: [body: string | Buffer, status: number, code: string][] = [
+      ['', 400, 'PARSE_ERROR'],
+      ['{', 400, 'PARSE_ERROR'],
+      ['[]', 400, 'PARSE_ERROR'],
+      ['{}', 400, 'TARGETING_KEY_MISSING'],
+      ['{"context":null}', 400, 'TARGETING_KEY_MISSING'],
+      ['{"context":{}}', 400, 'TARGETING_KEY_MISSING'],
+      ['{"context":{"targetingKey":""}}', 400, 'TARGETING_KEY_MISSING'],
+      ['{"context":{"targetingKey":null}}', 400, 'TARGETING_KEY_MISSING'],
+      ['{"context":[]}', 400, 'INVALID_CONTEXT'],
+      ['{"context":"u"}', 400, 'INVALID_CONTEXT'],
+      ['{"context":{"targetingKey":{}}}', 400, 'INVALID_CONTEXT'],
+      ['{"context":{"targetingKey":"u","groupProperties":{"company":1}}}', 400, 'INVALID_CONTEXT'],
+      [`{"context":{"targetingKey":"u","a":${nested}}}`, 400, 'INVALID_CONTEXT'],
+      [`{"context":{"targetingKey":"u","a":"${'x'.repeat(256 * 1024)}"}}`, 413, 'GENERAL'],
+      [gzipSync(`{"context":{"targetingKey":"u","a":"${'x'.repeat(256 * 1024)}"}}`), 413, 'GENERAL'],
+    ]
+    for (const [body, status, code] of cases) {
+      const all = await ask(bulkPath, body)
+      const name = body.toString().slice(0, 60)
+      assert.deepEqual([all.status, all.json.errorCode], [status, code], name)
+      assert.deepEqual(Object.keys(all.json), ['errorCode', 'errorDetails'], name)
+      const one = await ask(`${bulkPath}/on/`, body)
+      assert.deepEqual([one.status, one.json.errorCode], [status, code], name)
+      // A body that is refused unread is refused before its address is looked at.
+      if (all.text !== one.text) assert.equal(one.json.key, 'on', name)
+    }
+    const missing = await ask(`${bulkPath}/nowhere`, '{"context":{"targetingKey":"u"}}')
+    assert.deepEqual([missing.status, missing.json.key, missing.json.errorCode], [404, 'nowhere', 'FLAG_NOT_FOUND'])
+    const deleted = await ask(`${bulkPath}/deleted`, '{"context":{"targetingKey":"u"}}')
+    assert.deepEqual([deleted.status, deleted.json.errorCode], [404, 'FLAG_NOT_FOUND'])
+  })
+
+  it('is 401 without a key or with that of no project, whichever header it comes in', async t => {
+    const { ask } = await startOfrep(t)
+    const body = '{"context":{"targetingKey":"u"}}'
+    const statusWith = async (headers: Record<string, string>) => (await ask(bulkPath, body, headers)).status
+    assert.equal(await statusWith({ authorization: '' }), 401)
+    assert.equal(await statusWith({ authorization: 'Bearer phc_else' }), 401)
+    assert.equal(await statusWith({ authorization: 'Basic phc_test' }), 401)
+    assert.equal(await statusWith({ authorization: '', 'x-api-key': 'phc_else' }), 401)
+    assert.equal(await statusWith({ authorization: '', 'x-api-key': 'phc_test' }), 200)
+    assert.equal(await statusWith({ authorization: 'bearer phc_test' }), 200)
+    assert.equal((await ask(`${bulkPath}?token=phc_test`, body, { authorization: '' })).status, 401)
+  })
+
+  it('is 429 over the quota, until the month ends or for five minutes', async t => {
+    const project = { quotas: { ...noQuotas, featureFlagRequests: 0 } }
+    for (const [now, seconds] of [
+      ['2026-01-15T12:00:00Z', '300'],
+      ['2026-01-31T23:59:00Z', '60'],
+    ] as const) {
+      const { askWith, counted } = await startOfrep(t, { project, now })
+      const answer = await askWith(bulkPath, { targetingKey: 'u' })
+      assert.deepEqual([answer.status, answer.headers.get('retry-after')], [429, seconds])
+      assert.equal(answer.json.errorCode, 'GENERAL')
+      assert.deepEqual(counted, [])
+    }
+  })
+})
+
+describe('the entity tag of all flags', () => {
+  it('is that of the answer: it changes with context, definitions and what is stored of the person, with nothing else', async t => {
+    let stored: { properties: { plan: string } } | null = null
+    const { askWith, serve } = await startOfrep(t, {
+      subjects: {
+        ...emptySubjects,
+        findPerson: () =>
+          stored === null ? null : { id: 1, uuid: 'p', createdAtMs: 0, isIdentified: true, ...stored },
+      },
+    } as Partial<DecideServerOptions>)
+    const tagOf = async (context: object) =>
+      (await askWith(bulkPath, { targetingKey: 'u', ...context })).headers.get('etag')
+    const first = await tagOf({})
+    assert.match(first!, /^"[\w-]{22}"$/)
+    assert.equal(await tagOf({ unread: 1 }), first)
+    assert.notEqual(await tagOf({ plan: 'pro' }), first)
+    for (const sent of [first!, `W/${first}`, `"other", ${first}`, '*']) {
+      const unchanged = await askWith(bulkPath, { targetingKey: 'u' }, { 'if-none-match': sent })
+      assert.deepEqual([unchanged.status, unchanged.text, unchanged.headers.get('etag')], [304, '', first], sent)
+    }
+    stored = { properties: { plan: 'pro' } }
+    assert.equal((await askWith(bulkPath, { targetingKey: 'u' }, { 'if-none-match': first! })).status, 200)
+    stored = null
+    serve({ flags: flags.slice(1) })
+    assert.equal((await askWith(bulkPath, { targetingKey: 'u' }, { 'if-none-match': first! })).status, 200)
+  })
+})
+
+describe('what an OFREP answer says of the change stream', () => {
+  it('is where it is, behind a prefix too, while there is room', async t => {
+    const { askWith } = await startOfrep(t, { hasRoom: true })
+    const streams = async (headers: Record<string, string> = {}) =>
+      (await askWith(bulkPath, { targetingKey: 'u' }, headers)).json.eventStreams
+    const at = (requestUri: string) => [{ type: 'sse', endpoint: { requestUri }, inactivityDelaySec: 120 }]
+    assert.deepEqual(await streams(), at('/ofrep/v1/events?token=phc_test'))
+    assert.deepEqual(await streams({ 'x-forwarded-prefix': '/ingest' }), at('/ingest/ofrep/v1/events?token=phc_test'))
+    for (const prefix of ['//evil.example', 'https://evil.example', '/a?b', '/', 'x', `/${'a/'.repeat(20)}`])
+      assert.deepEqual(await streams({ 'x-forwarded-prefix': prefix }), at('/ofrep/v1/events?token=phc_test'), prefix)
+  })
+
+  it('is nothing when no more clients are taken', async t => {
+    const { askWith } = await startOfrep(t)
+    assert.deepEqual(Object.keys((await askWith(bulkPath, { targetingKey: 'u' })).json), ['flags'])
+  })
+
+  it('is believed: a client that heard of a change elsewhere waits until it is served here', async t => {
+    const { askWith, heard } = await startOfrep(t)
+    for (const query of ['flagConfigEtag=12', 'flagConfigEtag=%2213%22', 'flagConfigEtag=x', 'flagConfigEtag=1e9'])
+      assert.equal((await askWith(`${bulkPath}?${query}`, { targetingKey: 'u' })).status, 200)
+    assert.deepEqual(heard, [12, 13])
+  })
+})
+
+describe('OFREP on a front', () => {
+  let front: RunningFront
+
+  before(async () => {
+    front = await startFront()
+  })
+  after(() => front.close())
+
+  it('answers pages of other origins, and lets them read the tag', async () => {
+    const origin = 'https://shop.example'
+    for (const path of [bulkPath, `${bulkPath}/`, `${bulkPath}/some-flag`]) {
+      const preflight = await fetch(front.url + path, {
+        method: 'OPTIONS',
+        headers: {
+          ...{ origin, 'access-control-request-method': 'POST' },
+          'access-control-request-headers': 'authorization, content-type, if-none-match',
+        },
+      })
+      assert.equal(preflight.status, 200)
+      assert.equal(preflight.headers.get('access-control-allow-origin'), origin)
+      assert.match(preflight.headers.get('access-control-allow-methods')!, /POST/)
+      assert.match(preflight.headers.get('access-control-allow-headers')!, /if-none-match/)
+    }
+    const answer = await fetch(front.url + bulkPath, {
+      method: 'POST',
+      headers: { origin, 'x-api-key': testProjectKey, 'content-type': 'application/json' },
+      body: '{"context":{"targetingKey":"u"}}',
+    })
+    assert.equal(answer.status, 200)
+    assert.equal(answer.headers.get('access-control-allow-origin'), origin)
+    assert.match(answer.headers.get('access-control-expose-headers')!, /etag/)
+  })
+
+  it('follows a flag through its life', async () => {
+    const ask = async () => {
+      const answer = await fetch(`${front.url}${bulkPath}/life`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${testProjectKey}`, 'content-type': 'application/json' },
+        body: '{"context":{"targetingKey":"u"}}',
+      })
+      const { value, reason, errorCode } = (await answer.json()) as Item
+      return [answer.status, value ?? errorCode, reason]
+    }
+    const flagsApi = '/api/projects/@current/feature_flags/'
+    assert.deepEqual(await ask(), [404, 'FLAG_NOT_FOUND', undefined])
+    await front.api('POST', flagsApi, { key: 'life', filters: { groups: [everybody] } })
+    assert.deepEqual(await ask(), [200, true, 'STATIC'])
+    await front.api('PATCH', `${flagsApi}life/`, { active: false })
+    assert.deepEqual(await ask(), [200, false, 'DISABLED'])
+    await front.api('DELETE', `${flagsApi}life/`)
+    assert.deepEqual(await ask(), [404, 'FLAG_NOT_FOUND', undefined])
+  })
+
+  it('takes a public key alone: a personal one is that of no project', async () => {
+    const answer = await fetch(front.url + bulkPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
+      body: '{"context":{"targetingKey":"u"}}',
+    })
+    assert.equal(answer.status, 401)
+  })
+})
