@@ -11,7 +11,7 @@ import {
 } from './compile-filter.ts'
 import type { FilterTest } from './filter-test.ts'
 import type { Flag } from './flag.ts'
-import { readFilters, type StoredFilters, type StoredSet } from './flag-filters.ts'
+import { filtersAsAsked, readFilters, type StoredFilters, type StoredSet } from './flag-filters.ts'
 import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
 import type { PayloadText } from './flag-outcome.ts'
 import type { PersonKey } from './person-properties.ts'
@@ -95,12 +95,11 @@ export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | '
 
 function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompiler): CompiledSet {
   const groupTypeIndex = set.groupTypeIndex === undefined ? flag.groupTypeIndex : set.groupTypeIndex
-  const cohortFilters = set.filters.filter(filter => filter.type === 'cohort')
-  const otherFilters = set.filters.filter(filter => filter.type !== 'cohort')
+  const asked = filtersAsAsked(set)
   return {
     groupTypeIndex,
-    tests: otherFilters.map(filter => compileFilter(filter, groupTypeIndex, compiler)),
-    cohortTests: cohortFilters.map(filter => compileCohortFilter(filter, compiler)),
+    tests: asked.others.map(filter => compileFilter(filter, groupTypeIndex, compiler)),
+    cohortTests: asked.cohorts.map(filter => compileCohortFilter(filter, compiler)),
     rolloutPercentage: set.rolloutPercentage === 100 ? null : set.rolloutPercentage,
     variantIndex: set.variant === null ? -1 : flag.variants.findIndex(variant => variant.key === set.variant),
   }

@@ -51,6 +51,18 @@ export function readFilters(filters: JsonObject): StoredFilters {
   }
 }
 
+/**
+ * The filters of a set as they are asked: those on cohorts after all others, each kind in stored order.
+ * Source: docs/wire/evaluation.md 5.4.
+ */
+export function filtersAsAsked({ filters }: Pick<StoredSet, 'filters'>): {
+  readonly others: readonly StoredFilter[]
+  readonly cohorts: readonly StoredFilter[]
+} {
+  const isOnCohort = ({ type }: StoredFilter) => type === 'cohort'
+  return { others: filters.filter(filter => !isOnCohort(filter)), cohorts: filters.filter(isOnCohort) }
+}
+
 function readSet(value: JsonValue, index: number): StoredSet {
   const set = readObject(value, `groups[${index}]`)
   const own = ownValue(set, 'aggregation_group_type_index')
