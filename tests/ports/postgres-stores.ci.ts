@@ -10,6 +10,7 @@ import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
+import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
 import type { OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
 import { subjectStoreContract } from './subject-store.contract.ts'
@@ -32,6 +33,7 @@ async function runSuites(): Promise<void> {
   chunkStoreContract('postgres', openState)
   chunkStoreModelTest('postgres', openState, 60)
   subjectStoreContract('postgres', openState)
+  hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)

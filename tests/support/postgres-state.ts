@@ -4,13 +4,14 @@
 import type { TestContext } from 'node:test'
 import { numbered } from '#adapters/postgres/chunk-texts.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
+import { openPostgresHashKeyWriter } from '#adapters/postgres/postgres-hash-key-writer.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { Databases, TestPostgres } from './postgres.ts'
 import { aNewProject } from './state-builders.ts'
-import { insertCohortText, type OpenState } from './state-harness.ts'
+import { insertCohortText, type OpenSqlState } from './state-harness.ts'
 
 export const logger = silentLogger()
 
@@ -31,7 +32,7 @@ export async function migratedDatabases(postgres: Databases) {
   }
 }
 
-export function postgresStates(postgres: TestPostgres, newDatabase: (t: TestContext) => Promise<string>): OpenState {
+export function postgresStates(postgres: TestPostgres, newDatabase: (t: TestContext) => Promise<string>): OpenSqlState {
   return async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })
@@ -44,13 +45,16 @@ export function postgresStates(postgres: TestPostgres, newDatabase: (t: TestCont
       return store
     }
     const subjectStore = openPostgresSubjectStore({ url, logger })
+    const { keepHashKey, close: closeHashKeys } = openPostgresHashKeyWriter({ url, logger })
     t.after(async () => {
       await subjectStore.close()
+      await closeHashKeys()
       for (const store of [...stores, management]) await store.close()
     })
     return {
       chunkStore: openAnotherChunkStore(),
       subjectStore,
+      hashKeys: { findHashKeys: subjectStore.findHashKeys, keepHashKey },
       openAnotherChunkStore,
       revision: async () => {
         const rows = await postgres.query<{ value: string }>('SELECT value FROM revision', [], url)

@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
 import { memorySubjectStore } from '#adapters/memory/memory-subject-store.ts'
+import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
@@ -11,6 +12,7 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkOutcome, ChunkStore } from '#ports/chunk-store.ts'
+import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
 import { aNewProject } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
@@ -34,6 +36,13 @@ export interface StateHarness {
 }
 
 export type OpenState = (t: TestContext) => Promise<StateHarness>
+
+/** What the memory stores leave out. */
+export interface SqlStateHarness extends StateHarness {
+  readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
+}
+
+export type OpenSqlState = (t: TestContext) => Promise<SqlStateHarness>
 
 /** id, project id */
 export const insertCohortText = `INSERT INTO cohort
@@ -75,7 +84,7 @@ export const openMemoryState: OpenState = async () => {
   }
 }
 
-export const openSqliteState: OpenState = async t => {
+export const openSqliteState: OpenSqlState = async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })
@@ -89,14 +98,17 @@ export const openSqliteState: OpenState = async t => {
     return store
   }
   const subjectStore = openSqliteSubjectStore({ dataFolder })
+  const { keepHashKey, close: closeHashKeys } = openHashKeyWriter({ dataFolder })
   t.after(async () => {
     subjectStore.close()
+    closeHashKeys()
     database.close()
     for (const store of [...stores, management]) await store.close()
   })
   return {
     chunkStore: openAnotherChunkStore(),
     subjectStore,
+    hashKeys: { findHashKeys: subjectStore.findHashKeys, keepHashKey },
     openAnotherChunkStore,
     revision: async () => database.prepare<[], number>('SELECT value FROM revision').pluck().get()!,
     addOverride: (projectId, personUuid, flagKey, hashKey) => {

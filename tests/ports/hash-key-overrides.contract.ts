@@ -1,0 +1,131 @@
+// What every store of experience continuity keeps to: one row per person and flag, the first one stays.
+// Source: docs/wire/evaluation.md 5.13.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { HashKeyAssignment, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import type { OpenSqlState, SqlStateHarness } from '../support/state-harness.ts'
+
+const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+const ada = aPerson()
+const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222' })
+const beta: HashKeyAssignment = { projectId: 1, distinctId: 'ada', anonDistinctId: 'anon', flagKeys: ['beta'] }
+
+export function hashKeyOverridesContract(adapter: string, openState: OpenSqlState): void {
+  describe(`hash key overrides on ${adapter}`, () => {
+    it('tells a person without rows from nobody', async t => {
+      const { hashKeys } = await open(t)
+      assert.deepEqual(await hashKeys.findHashKeys(1, 'ada'), [])
+      assert.equal(await hashKeys.findHashKeys(1, 'nobody'), null)
+      assert.equal(await hashKeys.findHashKeys(1, 'no\0body'), null)
+      assert.equal(await hashKeys.findHashKeys(2, 'ada'), null)
+    })
+
+    it('writes a row for the persons of both ids and for each flag, in their project only', async t => {
+      const { hashKeys, overridesOf } = await open(t)
+      const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
+      assert.deepEqual(sorted(kept), ['beta=bob', 'gamma=bob'])
+      for (const { uuid } of [ada, bob]) assert.deepEqual(await overridesOf(1, uuid), ['beta=bob', 'gamma=bob'])
+      await nextTurn()
+      assert.deepEqual(sorted(await hashKeys.findHashKeys(1, 'ada')), ['beta=bob', 'gamma=bob'])
+      assert.deepEqual(await hashKeys.keepHashKey({ ...beta, projectId: 2 }), [])
+    })
+
+    it('writes nothing for nobody', async t => {
+      const { hashKeys } = await open(t)
+      assert.deepEqual(await hashKeys.keepHashKey({ ...beta, distinctId: 'nobody' }), [])
+      assert.deepEqual(await hashKeys.keepHashKey({ ...beta, distinctId: 'no\0body', anonDistinctId: '\0' }), [])
+    })
+
+    it('writes the row of a person who is known by the anonymous id alone', async t => {
+      const { hashKeys, overridesOf } = await open(t)
+      const kept = await hashKeys.keepHashKey({ ...beta, distinctId: 'new', anonDistinctId: 'ada' })
+      assert.deepEqual(sorted(kept), ['beta=ada'])
+      assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada'])
+    })
+
+    it('takes the same id twice, and two ids of one person', async t => {
+      const { hashKeys, overridesOf } = await open(t)
+      assert.deepEqual(sorted(await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'ada' })), ['beta=ada'])
+      const again = { ...beta, anonDistinctId: 'ada-phone', flagKeys: ['beta', 'gamma'] }
+      assert.deepEqual(sorted(await hashKeys.keepHashKey(again)), ['beta=ada', 'gamma=ada-phone'])
+      assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=ada', 'gamma=ada-phone'])
+    })
+
+    it('leaves rows as they are, and gives none to a person when the other one has one', async t => {
+      const { hashKeys, addOverride, overridesOf } = await open(t)
+      await addOverride(1, bob.uuid, 'beta', 'kept')
+      const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'bob', flagKeys: ['beta', 'gamma'] })
+      assert.deepEqual(sorted(kept), ['beta=kept', 'gamma=bob'])
+      assert.deepEqual(await overridesOf(1, ada.uuid), ['gamma=bob'])
+      assert.deepEqual(await overridesOf(1, bob.uuid), ['beta=kept', 'gamma=bob'])
+    })
+
+    it('answers the row of the person who owns the distinct id when both have one', async t => {
+      const { hashKeys, addOverride } = await open(t)
+      await addOverride(1, ada.uuid, 'beta', 'of ada')
+      await addOverride(1, bob.uuid, 'beta', 'of bob')
+      const both = (distinctId: string, anonDistinctId: string) =>
+        hashKeys.keepHashKey({ ...beta, distinctId, anonDistinctId }).then(sorted)
+      assert.deepEqual(await both('ada', 'bob'), ['beta=of ada'])
+      assert.deepEqual(await both('bob', 'ada'), ['beta=of bob'])
+    })
+
+    it('gives everybody the same answer who writes for one person at the same time', async t => {
+      const { hashKeys, overridesOf } = await open(t)
+      const anonymous = Array.from({ length: 40 }, (_, index) => `anon-${index}`)
+      const answers = await Promise.all(
+        anonymous.map(anonDistinctId => hashKeys.keepHashKey({ ...beta, anonDistinctId }).then(sorted)),
+      )
+      const stored = await overridesOf(1, ada.uuid)
+      assert.equal(stored.length, 1)
+      for (const answer of answers) assert.deepEqual(answer, stored)
+    })
+
+    it('keeps odd texts harmless, and stores what cannot be stored as U+FFFD', async t => {
+      const { hashKeys } = await open(t)
+      const flagKeys = ['__proto__', "'; --", 'é']
+      const kept = await hashKeys.keepHashKey({ ...beta, anonDistinctId: 'a\0b\ud800', flagKeys })
+      assert.deepEqual(sorted(kept), flagKeys.map(key => `${key}=a\ufffdb\ufffd`).toSorted())
+    })
+
+    it('writes for thousands of flags at once', async t => {
+      const { hashKeys } = await open(t)
+      const flagKeys = Array.from({ length: 3_000 }, (_, index) => `flag-${index}`)
+      assert.equal((await hashKeys.keepHashKey({ ...beta, flagKeys })).length, 3_000)
+    })
+
+    it('loses no row to a merge: the survivor has it, whoever came first', async t => {
+      const { hashKeys, chunkStore, overridesOf } = await open(t)
+      const merge = chunkChanges({
+        deletedPersons: [{ projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }],
+        mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
+      })
+      const commit = async () => {
+        // A writer may be in the way; the worker loads and tries again.
+        for (let offset = 2; ; offset++)
+          if ((await chunkStore.commitChunk(merge, { ...position, offset })) === 'committed') return
+      }
+      const [kept] = await Promise.all([hashKeys.keepHashKey({ ...beta, distinctId: 'bob' }), commit()])
+      assert.deepEqual(sorted(kept), ['beta=anon'])
+      assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=anon'])
+    })
+  })
+
+  /** Ada with two ids, Bob with one. */
+  async function open(t: Parameters<OpenSqlState>[0]): Promise<SqlStateHarness> {
+    const state = await openState(t)
+    await state.chunkStore.claimPosition('main', 'w1')
+    const mappings = [aMapping(ada, 'ada'), aMapping(ada, 'ada-phone'), aMapping(bob, 'bob')]
+    const changes = chunkChanges({ persons: [created(ada), created(bob)], mappings: mappings.map(created) })
+    await state.chunkStore.commitChunk(changes, position)
+    await nextTurn()
+    return state
+  }
+}
+
+function sorted(rows: readonly HashKeyRow[] | null): string[] | null {
+  return rows === null ? null : rows.map(([flagKey, hashKey]) => `${flagKey}=${hashKey}`).toSorted()
+}
