@@ -10,7 +10,12 @@ function counterOn(addFlagRequests: (counts: readonly Counted[]) => Promise<void
   const clock = fixedClock('2026-03-08T23:59:59Z')
   return {
     clock,
-    counter: startFlagRequestCounter({ usage: { addFlagRequests }, clock, logger: silentLogger(), flushMs: 60_000 }),
+    counter: startFlagRequestCounter({
+      usage: { addFlagRequests, sumFlagRequests: async () => [] },
+      clock,
+      logger: silentLogger(),
+      flushMs: 60_000,
+    }),
   }
 }
 
