@@ -27,7 +27,7 @@ export interface CohortTree {
 
 /** Groups between the top one and an entry. */
 const groupsBetweenMax = 64
-const behaviorTypes: readonly JsonValue[] = ['behavioral', 'realtime']
+const behaviorTypes: readonly JsonValue[] = ['behavioral', 'realtime', 'event', 'precalculated-cohort']
 
 /**
  * @param filters `{properties: {type, values}}`.
