@@ -1,0 +1,223 @@
+// When rows of experience continuity are read and written, and what becomes of flags when they cannot be.
+// Source: docs/wire/evaluation.md 5.13.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import type { HashKeyAssignment, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import { PortError } from '#ports/port-error.ts'
+import { type DecideServerOptions, startDecideServer } from '../support/decide-server.ts'
+
+const continuity = { ensure_experience_continuity: true }
+/** `user-1` is in, `user-2` is out, of a rollout of 50 % of `rollout-50`. Source: vectors I02 and I03. */
+const flags: JsonObject[] = [
+  { id: 1, key: 'rollout-50', ...continuity, filters: { groups: [{ rollout_percentage: 50 }] } },
+  { id: 2, key: 'everybody', ...continuity, filters: { groups: [{ rollout_percentage: 100 }] } },
+  { id: 3, key: 'plain', filters: { groups: [{ rollout_percentage: 100 }] } },
+  {
+    id: 4,
+    key: 'of-group',
+    ...continuity,
+    filters: { aggregation_group_type_index: 0, groups: [{ rollout_percentage: 100 }] },
+  },
+]
+const allKeys = ['rollout-50', 'everybody', 'of-group']
+const request = { api_key: 'phc_test', distinct_id: 'user-2' }
+const withAnon = { ...request, $anon_distinct_id: 'user-1' }
+
+interface Store {
+  readonly rows: Map<string, readonly HashKeyRow[]>
+  readonly reads: string[]
+  readonly writes: HashKeyAssignment[]
+}
+
+/** `user-2` is somebody without rows, unless a test says otherwise. */
+async function start(t: TestContext, options: Partial<DecideServerOptions> & { fails?: () => boolean } = {}) {
+  const store: Store = { rows: new Map([['user-2', []]]), reads: [], writes: [] }
+  const server = await startDecideServer(t, {
+    flags,
+    hashKeys: {
+      findHashKeys(_projectId, distinctId) {
+        store.reads.push(distinctId)
+        return store.rows.get(distinctId) ?? null
+      },
+      async keepHashKey(assignment) {
+        store.writes.push(assignment)
+        if (options.fails?.()) throw new PortError('state', 'timeout')
+        const { distinctId, flagKeys, anonDistinctId } = assignment
+        const kept = new Map([
+          ...flagKeys.map(key => [key, anonDistinctId] as const),
+          ...(store.rows.get(distinctId) ?? []),
+        ])
+        store.rows.set(distinctId, [...kept])
+        return [...kept]
+      },
+    },
+    ...options,
+  })
+  const values = async (body: JsonObject, query = '') => {
+    const answer = await server.post(`/flags?v=1${query}`, body)
+    assert.equal(answer.status, 200)
+    return answer.json as { featureFlags: JsonObject; errorsWhileComputingFlags: boolean }
+  }
+  return { store, server, values }
+}
+
+describe('experience continuity', () => {
+  it('leaves rows at the first request with an anonymous id, and costs the next ones a read', async t => {
+    const { store, values } = await start(t)
+    for (let count = 0; count < 3; count++)
+      assert.equal((await values(withAnon)).featureFlags['rollout-50'], true, 'as user-1')
+    assert.equal((await values(request)).featureFlags['rollout-50'], true, 'without the anonymous id too')
+    const assignment = { projectId: 1, distinctId: 'user-2', anonDistinctId: 'user-1', flagKeys: allKeys }
+    assert.deepEqual(store.writes, [assignment])
+    assert.deepEqual(store.reads, ['user-2', 'user-1', 'user-2', 'user-1', 'user-2', 'user-1', 'user-2'])
+  })
+
+  it('writes for flags that have no row yet, and answers what is stored then', async t => {
+    const { store, values } = await start(t)
+    store.rows.set('user-2', [
+      ['everybody', 'before'],
+      ['gone', 'before'],
+    ])
+    await values(withAnon)
+    assert.deepEqual(store.writes[0]?.flagKeys, ['rollout-50', 'of-group'])
+  })
+
+  it('takes the anonymous id from the person properties, as older SDKs send it', async t => {
+    const { store, values } = await start(t)
+    const body = { ...request, person_properties: { $anon_distinct_id: 'user-1' } }
+    assert.equal((await values(body)).featureFlags['rollout-50'], true)
+    assert.equal(store.writes.length, 1)
+  })
+
+  it('reads once when both ids are the same', async t => {
+    const { store, values } = await start(t)
+    await values({ ...request, $anon_distinct_id: 'user-2' })
+    assert.deepEqual(store.reads, ['user-2'])
+  })
+
+  it('writes nothing for nobody, and hashes the anonymous id', async t => {
+    const { store, values } = await start(t)
+    assert.equal((await values({ ...withAnon, distinct_id: 'new' })).featureFlags['rollout-50'], true)
+    assert.deepEqual(store.writes, [])
+  })
+
+  it('asks for nothing when no flag that takes part needs it', async t => {
+    const { store, values } = await start(t)
+    await values({ ...withAnon, flag_keys_to_evaluate: ['plain'] })
+    await values({ ...request, flag_keys_to_evaluate: ['plain', 'everybody', 'of-group'] })
+    assert.deepEqual(store.reads, [])
+  })
+
+  it('writes for all flags with continuity of the project when one of them takes part, even one that hashes nothing', async t => {
+    const { store, values } = await start(t)
+    await values({ ...withAnon, flag_keys_to_evaluate: ['everybody'] })
+    assert.deepEqual(store.writes[0]?.flagKeys, allKeys)
+  })
+
+  it('reads but does not write for a detailed analysis and for requests that bring their own properties', async t => {
+    const { store, values } = await start(t)
+    store.rows.set('user-1', [['rollout-50', 'user-2']])
+    for (const query of ['&detailed_analysis', '&only_use_override_person_properties=1'])
+      assert.equal((await values(withAnon, query)).featureFlags['rollout-50'], false, 'by the row of user-1')
+    assert.deepEqual(store.writes, [])
+  })
+
+  it('stores no id that is longer than a person can have, but goes by it', async t => {
+    const { store, values } = await start(t)
+    const { errorsWhileComputingFlags } = await values({ ...request, $anon_distinct_id: 'x'.repeat(401) })
+    assert.equal(errorsWhileComputingFlags, false)
+    assert.deepEqual(store.writes, [])
+  })
+
+  it('fails only flags without a row while nothing can be written, and tries again later', async t => {
+    let isDown = true
+    let nowMs = 0
+    const { store, server, values } = await start(t, {
+      fails: () => isDown,
+      guard: { restMs: 1_000, monotonicNowMs: () => nowMs },
+    })
+    const others = { everybody: true, plain: true, 'of-group': false }
+    for (let count = 0; count < 7; count++) assert.deepEqual((await values(withAnon)).featureFlags, others)
+    assert.equal(store.writes.length, 5, 'the breaker is open')
+    const detailed = await server.post('/flags?v=2', withAnon)
+    const { reason, failed } = (detailed.json.flags as Record<string, JsonObject>)['rollout-50']!
+    assert.deepEqual([failed, (reason as JsonObject).code], [true, 'hash_key_override_error'])
+    assert.equal(detailed.json.errorsWhileComputingFlags, true)
+
+    const withoutAnon = await values(request)
+    assert.equal(withoutAnon.errorsWhileComputingFlags, false, 'nothing is to be written')
+    store.rows.set('user-2', [['rollout-50', 'user-1']])
+    assert.deepEqual(await values(withAnon).then(answer => answer.featureFlags), { ...others, 'rollout-50': true })
+
+    isDown = false
+    nowMs = 1_001
+    assert.equal((await values(withAnon)).errorsWhileComputingFlags, false)
+    assert.equal(store.writes.at(-1)?.flagKeys.length, 2)
+  })
+
+  it('fails the flags that hash while rows cannot be read', async t => {
+    const { values } = await start(t, {
+      hashKeys: {
+        findHashKeys: () => {
+          throw new PortError('state', 'unavailable')
+        },
+        keepHashKey: () => Promise.reject(new Error('asked for a write without having read')),
+      },
+    })
+    const answer = await values(withAnon)
+    assert.deepEqual(answer.featureFlags, { everybody: true, plain: true, 'of-group': false })
+    assert.equal(answer.errorsWhileComputingFlags, true)
+  })
+
+  it('gives reading and writing one bound together', async t => {
+    const bounds: number[] = []
+    let nowMs = 0
+    const { values } = await start(t, {
+      hashKeys: {
+        findHashKeys: async () => {
+          nowMs += 100
+          return []
+        },
+        keepHashKey: () => new Promise(() => {}),
+      },
+      guard: {
+        monotonicNowMs: () => nowMs,
+        startTimer: (callback, delayMs) => {
+          bounds.push(delayMs)
+          const timer = bounds.length === 1 ? null : setImmediate(callback)
+          return { cancel: () => timer && clearImmediate(timer) }
+        },
+      },
+    })
+    assert.equal((await values(request)).errorsWhileComputingFlags, false)
+    bounds.length = 0
+    assert.equal((await values(withAnon)).errorsWhileComputingFlags, true)
+    assert.deepEqual(bounds, [250, 50], 'two ids were read, 100 ms each')
+  })
+
+  it('lets a bounded number wait for a store that hangs', async t => {
+    let askedCount = 0
+    let goOn = () => {}
+    const { values } = await start(t, {
+      hashKeys: {
+        findHashKeys: () => {
+          askedCount++
+          return new Promise(resolve => {
+            goOn = () => resolve([])
+          })
+        },
+        keepHashKey: async () => [],
+      },
+      guard: { pendingMax: 1, failuresMax: 1_000 },
+    })
+    const hanging = values(request)
+    const refused = await Promise.all(Array.from({ length: 5 }, () => values(request)))
+    assert.ok(refused.every(answer => answer.errorsWhileComputingFlags && answer.featureFlags.plain === true))
+    assert.equal(askedCount, 1)
+    goOn()
+    await hanging
+    assert.equal(askedCount, 1)
+  })
+})
