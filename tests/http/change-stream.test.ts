@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
+import { closeServer, createHttpServer } from '#http/server.ts'
+import { createChangeHub } from '#services/change-hub.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { compileTestProject } from '../support/decide-server.ts'
+import { eventually } from '../support/eventually.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { testProjectKey } from '../support/pennon.ts'
+
+// The change stream over real sockets. Source: docs/wire/ofrep.md 5.
+
+const path = '/ofrep/v1/events'
+
+interface Stream {
+  readonly socket: Socket
+  /** Everything after the headers, without the marks of chunks. */
+  body(): string
+  head(): string
+  /** Events so far, in order: the id and the data of each. */
+  events(): { id: string; data: unknown }[]
+  isClosed(): boolean
+}
+
+async function openStream(url: string, target: string, headers: readonly string[] = []): Promise<Stream> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  let received = ''
+  let isClosed = false
+  socket.setEncoding('latin1')
+  socket.on('data', chunk => {
+    received += chunk
+  })
+  socket.on('error', () => undefined) // a dropped connection is seen by its close
+  socket.on('close', () => {
+    isClosed = true
+  })
+  socket.write([`GET ${target} HTTP/1.1`, 'host: pennon', ...headers, '', ''].join('\r\n'))
+  await eventually(() => received.includes('\r\n\r\n') || isClosed, { what: 'the head of a stream' })
+  const body = () =>
+    received
+      .slice(received.indexOf('\r\n\r\n') + 4)
+      .replaceAll(/(?:^|\r\n)[0-9a-f]+\r\n/g, '')
+      .replace(/\r\n$/, '')
+  return {
+    socket,
+    body,
+    head: () => received.slice(0, received.indexOf('\r\n\r\n')),
+    events: () =>
+      [...body().matchAll(/id: (.*)\ndata: (.*)\n\n/g)].map(([, id, data]) => ({ id: id!, data: JSON.parse(data!) })),
+    isClosed: () => isClosed,
+  }
+}
+
+function refetch(revision: number | string) {
+  return { id: String(revision), data: { type: 'refetchEvaluation', etag: String(revision) } }
+}
+
+/** The routes over a hub whose time and timer a test moves; the project is at revision 1, changed long ago. */
+async function startStreams(t: Pick<TestContext, 'after'>, limits: { readersMax?: number } = {}) {
+  const compiled: CompiledProject = compileTestProject({ flags: [] })
+  let nowMs = 0
+  let beat: (() => void) | null = null
+  const metrics = createMetrics()
+  const hub = createChangeHub({
+    readersMax: 2_000,
+    readersPerProjectMax: 2_000,
+    ...limits,
+    heartbeatMs: 20_000,
+    metrics,
+    monotonicNowMs: () => nowMs,
+    startTimer: callback => {
+      beat = callback
+      return {
+        cancel: () => {
+          beat = null
+        },
+      }
+    },
+  })
+  nowMs = 3_600_000
+  const server = createHttpServer({
+    routes: changeStreamRoutes({ findProject: key => (key === 'phc_test' ? compiled : null), changes: hub }),
+    logger: silentLogger(),
+    metrics,
+    authorize: async () => false,
+  })
+  const connections: Socket[] = []
+  server.server.on('connection', connection => connections.push(connection))
+  const url = await server.listen({ port: 0, host: '127.0.0.1' })
+  t.after(async () => {
+    hub.close()
+    await closeServer(server)
+  })
+  return {
+    url,
+    hub,
+    server,
+    change: (revision: number) =>
+      hub.publish({ projects: [{ id: compiled.project.id, apiToken: 'phc_test', revision }], deletedProjectIds: [] }),
+    beat: () => beat?.(),
+    open: (query = '?token=phc_test', headers: readonly string[] = []) => openStream(url, path + query, headers),
+    /** A stream whose client reads nothing, with more on its connection than the kernel takes. */
+    openStuck: async () => {
+      const stream = await openStream(url, `${path}?token=phc_test`)
+      stream.socket.pause()
+      const connection = connections.at(-1)!
+      connection.write('x'.repeat(16 * 1024 * 1024))
+      await eventually(() => connection.writableLength > 0)
+      return stream
+    },
+    count: async () => (await metrics.changeStreams.get()).values[0]!.value,
+    dropped: async () => (await metrics.changeStreamsDropped.get()).values[0]!.value,
+  }
+}
+
+describe('a change stream', () => {
+  it('says how long to wait before coming again and where it stands, then each change, and beats in between', async t => {
+    const { open, change, beat } = await startStreams(t)
+    const stream = await open()
+    assert.match(stream.head(), /^HTTP\/1\.1 200 /)
+    assert.match(stream.head(), /content-type: text\/event-stream\r\n/)
+    assert.match(stream.head(), /cache-control: no-store, no-transform\r\n/)
+    assert.match(stream.head(), /x-accel-buffering: no\r\n/)
+    await eventually(() => stream.body() === 'retry: 3000\nid: 1\n\n')
+    change(2)
+    await eventually(() => stream.events().length === 1)
+    beat()
+    await eventually(() => stream.body().endsWith('\n\n:\n\n'))
+    change(3)
+    await eventually(() => stream.events().length === 2)
+    assert.deepEqual(stream.events(), [refetch(2), refetch(3)])
+  })
+
+  it('takes the key in the address or in a header, and refuses in the words of OFREP', async t => {
+    const { open, url } = await startStreams(t)
+    for (const [query, header] of [
+      ['?token=phc_test', []],
+      ['?api_key=phc_test', []],
+      ['', ['authorization: Bearer phc_test']],
+      ['', ['x-api-key: phc_test']],
+    ] as const)
+      assert.match((await open(query, header)).head(), /^HTTP\/1\.1 200 /)
+    for (const query of ['', '?token=phc_else', '?token=phc_test&token=phc_test']) {
+      const refused = await fetch(url + path + query)
+      assert.equal(refused.status, 401)
+      assert.deepEqual(Object.keys((await refused.json()) as object), ['errorCode', 'errorDetails'])
+    }
+    assert.equal((await fetch(`${url + path}?token=phc_test`, { method: 'POST' })).status, 405)
+  })
+
+  it('tells a client that comes again at once when it missed something, by header or address', async t => {
+    const { open } = await startStreams(t)
+    const eventsOf = async (query: string, headers: string[] = []) => {
+      const stream = await open(`?token=phc_test${query}`, headers)
+      await eventually(() => stream.body().startsWith('retry'))
+      return stream.events()
+    }
+    assert.deepEqual(await eventsOf('', ['last-event-id: 1']), [])
+    assert.deepEqual(await eventsOf('', ['last-event-id: 0']), [refetch(1)])
+    assert.deepEqual(await eventsOf('&lastEventId=0'), [refetch(1)])
+    assert.deepEqual(await eventsOf(''), [])
+  })
+
+  it('tells a client that comes for the first time of a change of just now', async t => {
+    const { open, change } = await startStreams(t)
+    change(2)
+    const stream = await open()
+    await eventually(() => stream.events().length === 1)
+  })
+
+  it('drops a client that reads nothing while others get every event', async t => {
+    const { open, openStuck, change, beat, count, dropped } = await startStreams(t)
+    const [stuck, reading] = [await openStuck(), await open()]
+    change(2)
+    await eventually(() => reading.events().length === 1)
+    beat()
+    assert.equal(await dropped(), 0)
+    await eventually(() => reading.body().endsWith(':\n\n'))
+    beat()
+    assert.equal(await dropped(), 1)
+    assert.equal(await count(), 1)
+    change(3)
+    await eventually(() => reading.events().length === 2)
+    stuck.socket.resume()
+    await eventually(() => stuck.isClosed())
+    assert.deepEqual(reading.events(), [refetch(2), refetch(3)])
+  })
+
+  it('forgets a client that went away', async t => {
+    const { open, count } = await startStreams(t)
+    const streams = [await open(), await open()]
+    assert.equal(await count(), 2)
+    streams[0]!.socket.destroy()
+    await eventually(async () => (await count()) === 1)
+  })
+
+  it('is refused with 503 when this instance serves as many as it may', async t => {
+    const { open, url } = await startStreams(t, { readersMax: 1 })
+    await open()
+    const refused = await fetch(`${url + path}?token=phc_test`)
+    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '60'])
+  })
+
+  it('costs little: a thousand are told in a moment', async t => {
+    const { open, change, count } = await startStreams(t)
+    const streams: Stream[] = []
+    for (let batch = 0; batch < 20; batch++)
+      streams.push(...(await Promise.all(Array.from({ length: 50 }, () => open()))))
+    assert.equal(await count(), 1_000)
+    change(2)
+    await eventually(() => streams.every(stream => stream.events().length === 1), { timeoutMs: 5_000 })
+  })
+
+  it('ends at once when the server stops, a stuck one too', async t => {
+    const { open, openStuck, hub, server, change } = await startStreams(t)
+    const [stuck, reading] = [await openStuck(), await open()]
+    change(2)
+    await eventually(() => reading.events().length === 1)
+    const startedAt = performance.now()
+    hub.close()
+    await closeServer(server)
+    const tookMs = performance.now() - startedAt
+    assert.ok(tookMs < 2_000, `${tookMs} ms`) // connections are cut after 3 s
+    await eventually(() => reading.isClosed())
+    stuck.socket.resume()
+    await eventually(() => stuck.isClosed())
+  })
+
+  it('may be opened by pages of other origins', async t => {
+    const { open } = await startStreams(t)
+    const stream = await open('?token=phc_test', ['origin: https://shop.example'])
+    assert.match(stream.head(), /access-control-allow-origin: https:\/\/shop\.example\r\n/)
+  })
+})
+
+describe('the change stream of a front', () => {
+  let front: RunningFront
+
+  before(async () => {
+    front = await startFront()
+  })
+  after(() => front.close())
+
+  it('tells of a change when it is served, and of no other project', async () => {
+    const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
+    const mine = await openStream(front.url, `${path}/?token=${testProjectKey}`)
+    const ofOther = await openStream(front.url, `${path}?token=${other.api_token}`)
+    // A front that just started cannot know what changed before: first of all it sends everybody to look.
+    await eventually(() => mine.events().length === 1 && ofOther.events().length === 1)
+    await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'told' })
+    await eventually(() => mine.events().length === 2)
+    const { revision } = { revision: Number(mine.events()[1]!.id) }
+    assert.ok(revision > Number(mine.events()[0]!.id))
+    assert.equal(ofOther.events().length, 1)
+
+    const answer = await fetch(`${front.url}/ofrep/v1/evaluate/flags?flagConfigEtag=${revision}`, {
+      method: 'POST',
+      headers: { 'x-api-key': testProjectKey, 'content-type': 'application/json' },
+      body: '{"context":{"targetingKey":"u"}}',
+    })
+    const { eventStreams } = (await answer.json()) as { eventStreams: { endpoint: { requestUri: string } }[] }
+    assert.equal(eventStreams[0]!.endpoint.requestUri, `${path}?token=${testProjectKey}`)
+
+    await front.api('PATCH', `/api/projects/${other.id}/reset_token/`)
+    await eventually(() => ofOther.isClosed(), { what: 'the end of the streams of a key that was replaced' })
+    const refused = await fetch(`${front.url}${path}?token=${other.api_token}`)
+    assert.equal(refused.status, 401)
+    assert.equal(mine.isClosed(), false)
+    mine.socket.destroy()
+  })
+})
