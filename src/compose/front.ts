@@ -210,6 +210,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       await definitions.catchUp(revision)
       await flagRequests.caughtUp()
     },
+    servedProject: projectId => definitions.findById(projectId),
+    decide,
     payloadCipher,
     keyCheck,
     clock,

@@ -3,6 +3,8 @@
 
 export * from './management/cohorts.ts'
 export * from './management/events.ts'
+export * from './management/explanation.ts'
+export * from './management/explanation-shapes.ts'
 export * from './management/flags.ts'
 export * from './management/groups.ts'
 export * from './management/keys.ts'

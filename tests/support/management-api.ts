@@ -6,9 +6,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
+import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { compileProject } from '#core/flags/compile-project.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import type { ManagementDeps } from '#http/management/deps.ts'
 import type { ManagementRoute } from '#http/management/endpoint.ts'
@@ -18,6 +22,8 @@ import type { Route } from '#http/route.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
+import { createDecideService, type DecideServiceOptions } from '#services/decide.ts'
+import { startDefinitionCache } from '#services/definition-cache.ts'
 import { createPayloadCipher } from '#services/payload-cipher.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
@@ -56,6 +62,7 @@ export interface CallOptions {
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
 export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'events' | 'logStatus'>> {
+  readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
   /** Encrypted payloads are refused with this line. */
   readonly whyNoEncryptionKey?: string
@@ -75,6 +82,23 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const keyUses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 1 })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
   const served: number[] = []
+  const loader = openDefinitionLoader({ dataFolder })
+  const definitionStore = openSqliteDefinitionStore({ dataFolder, loadChanges: loader.loadChanges })
+  const definitions = await startDefinitionCache({
+    store: definitionStore,
+    compile: compileProject,
+    logger: silentLogger(),
+    pollMs: 60_000,
+  })
+  const subjects = openSqliteSubjectStore({ dataFolder })
+  const decide = createDecideService({
+    findProject: token => definitions.findByToken(token),
+    subjects,
+    geoip: options.geoip ?? null,
+    countFlagRequest: () => undefined,
+    logger: silentLogger(),
+    metrics,
+  })
   const keyFile = join(dataFolder, 'encryption.key')
   const keys = openEncryptionKeys({ given: [], keyFile, whyNotMade: options.whyNoEncryptionKey ?? null, randomBytes })
   let uuidCount = 0
@@ -84,7 +108,10 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     logStatus: options.logStatus ?? (async () => ({ endOffset: 0, appendedAtMs: null })),
     definitionsReady: async revision => {
       served.push(revision)
+      await definitions.catchUp(revision)
     },
+    servedProject: projectId => definitions.findById(projectId),
+    decide,
     keyCheck,
     payloadCipher: createPayloadCipher(keys, randomBytes),
     clock,
@@ -106,6 +133,10 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   t.after(async () => {
     await server.close()
     await keyUses.close()
+    definitions.close()
+    await definitionStore.close()
+    await loader.close()
+    subjects.close()
     await chunkStore.close()
     await store.close()
   })

@@ -4,6 +4,7 @@
 import { ProjectCohorts } from '../cohorts/compile-cohorts.ts'
 import type { Project } from '../project.ts'
 import { type CompiledFlag, compileFlag } from './compile-flag.ts'
+import type { CompiledCohorts } from './compiled-cohort.ts'
 import type { Flag } from './flag.ts'
 import { orderDependencies } from './flag-dependencies.ts'
 import { UnreadableFilters } from './flag-filters.ts'
@@ -34,6 +35,8 @@ export interface CompiledProject {
   /** Keys of all active flags with experience continuity on, those that cannot be evaluated included. */
   readonly continuityFlagKeys: readonly string[]
   readonly personKeys: PersonKeys
+  /** Those that some flag reaches are compiled. */
+  readonly cohorts: CompiledCohorts
   /** How many answers an evaluation remembers: of tests that stand in several flags, and of cohorts. */
   readonly sharedTestCount: number
   /** By index; a hole is a type that does not exist. */
@@ -88,7 +91,7 @@ export function compileProject(definitions: ProjectDefinitions): CompiledProject
     compiled.map(flag => flag?.dependencyIds),
     positionOfId,
   )
-  const parts = { active, compiled, order, missing, cyclic, positionOfId, personKeys, sharedTests, problems }
+  const parts = { active, compiled, order, missing, cyclic, positionOfId, personKeys, cohorts, sharedTests, problems }
   return assemble(definitions, parts)
 }
 
@@ -100,6 +103,7 @@ interface Parts {
   readonly cyclic: ReadonlySet<number>
   readonly positionOfId: ReadonlyMap<number, number>
   readonly personKeys: PersonKeys
+  readonly cohorts: CompiledCohorts
   readonly sharedTests: SharedTests
   readonly problems: readonly DefinitionProblem[]
 }
@@ -124,6 +128,7 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
     continuityFlagKeys: parts.active.filter(flag => flag.ensureExperienceContinuity).map(flag => flag.key),
     personKeys: parts.personKeys,
+    cohorts: parts.cohorts,
     sharedTestCount: parts.sharedTests.count,
     groupTypeNames,
     needs,

@@ -163,7 +163,7 @@ function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
 }
 
 /** The double that a number or a numeric text stands for; null otherwise. */
-function numericValue(value: JsonValue): number | null {
+export function numericValue(value: JsonValue): number | null {
   if (typeof value === 'number') return value
   if (typeof value === 'string') return parseFloatText(value)
   return isRawNumber(value) ? Number(value.rawJSON) : null

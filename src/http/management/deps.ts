@@ -1,9 +1,11 @@
 // What the private API is made of; `compose/front.ts` fills it in.
 
 import type { LogLane } from '#core/events/captured-event.ts'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
+import type { DecideService } from '#services/decide.ts'
 import type { RandomBytes } from '#services/generate-key.ts'
 import type { PayloadCipher } from '#services/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
@@ -18,6 +20,9 @@ export interface ManagementDeps {
   readonly definitionsReady: (revision: number) => Promise<void>
   /** The one that `createAuthorizer` was given, so that a deleted key ends at once. */
   readonly keyCheck: PersonalKeyCheck
+  /** What this front serves of a project; null: not a project that it knows. */
+  readonly servedProject: (projectId: number) => CompiledProject | null
+  readonly decide: Pick<DecideService, 'traceEvaluation'>
   readonly payloadCipher: PayloadCipher
   readonly clock: Clock
   readonly newUuid: () => string

@@ -3,10 +3,11 @@
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 import { cohortsRoutes } from './cohorts.ts'
 import type { ManagementDeps } from './deps.ts'
-import type { ManagementRoute } from './endpoint.ts'
 import { earlyAccessFeaturesRoutes } from './early-access-features.ts'
+import type { ManagementRoute } from './endpoint.ts'
 import { eventsRoutes } from './events.ts'
 import { experimentsRoutes } from './experiments.ts'
+import { explainFlagRoutes } from './explain-flag.ts'
 import { featureFlagsRoutes } from './feature-flags.ts'
 import { flagVersionsRoutes } from './flag-versions.ts'
 import { groupsRoutes } from './groups.ts'
@@ -26,6 +27,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...usersRoutes(deps),
     ...featureFlagsRoutes(deps),
     ...flagVersionsRoutes(deps),
+    ...explainFlagRoutes(deps),
     ...cohortsRoutes(deps),
     ...cohortPersonsRoutes(deps),
     ...earlyAccessFeaturesRoutes(deps),

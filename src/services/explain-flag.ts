@@ -1,0 +1,70 @@
+// Why a flag has its value for one subject: the evaluation that /flags would do, loaded the same way and done by the same
+// evaluator, of the flag as if it were active, with every step told to a trace. Nothing is written, counted or limited.
+
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
+import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
+import type { ExplainedFlag, LeftOut } from '#core/flags/explained-flag.ts'
+import type { Flag } from '#core/flags/flag.ts'
+import { needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
+import { type ProjectToExplain, projectToExplain } from '#core/flags/project-to-explain.ts'
+import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
+import type { DecideService } from './decide.ts'
+import type { SubjectRequest } from './load-subject.ts'
+
+/**
+ * @param served the project's compiled definitions.
+ * @param request its flag keys play no part; its runtime and contexts say whether the flag would be answered.
+ * @param nowMs epoch ms, past or future too: relative dates count back from it.
+ */
+export async function explainFlag(
+  decide: Pick<DecideService, 'traceEvaluation'>,
+  served: CompiledProject,
+  flag: Flag,
+  request: SubjectRequest,
+  nowMs: number,
+): Promise<ExplainedFlag> {
+  const explained = projectToExplain(served, flag)
+  const { project, position } = explained
+  const answered = selectFlags(project, { ...request.selection, flagKeys: null })
+  const isFilteredOut = answered !== null && position >= 0 && !answered[position]
+  // A dependency that is filtered out counts as false, the flag itself is explained whether or not it is.
+  const selected = isFilteredOut ? answered.map((takesPart, at) => takesPart || at === position) : answered
+  const trace = new EvaluationTrace()
+  const readOnly: SubjectRequest = { ...request, detailedAnalysis: true }
+  const traced = await decide.traceEvaluation(project, selected, readOnly, nowMs, trace)
+  return {
+    ...explained,
+    ...traced,
+    ...readsOf(project, selected, traced.subject, request),
+    stored: flag,
+    leftOut: leftOutBy(flag, explained, isFilteredOut),
+    trace,
+    request,
+  }
+}
+
+function leftOutBy(flag: Flag, explained: ProjectToExplain, isFilteredOut: boolean): LeftOut | null {
+  if (flag.deleted) return 'deleted'
+  if (!flag.active) return 'inactive'
+  if (flag.hasEncryptedPayloads) return 'encrypted_payloads'
+  if (explained.flag === undefined) return 'unreadable'
+  if (!explained.project.order.includes(explained.position)) return 'dependency_cycle'
+  return isFilteredOut ? 'filtered_out' : null
+}
+
+function readsOf(
+  project: CompiledProject,
+  selected: readonly boolean[] | null,
+  subject: EvaluationSubject,
+  request: SubjectRequest,
+): Pick<ExplainedFlag, 'readsPerson' | 'groupTypesRead'> {
+  const needs = needsOfSelected(project, selected)
+  return {
+    readsPerson: !request.onlyUseOverridePersonProperties && needsStoredPerson(needs, subject),
+    groupTypesRead: [...needs.groupKeys.keys()].filter(typeIndex => {
+      const name = project.groupTypeNames[typeIndex]
+      return name !== undefined && subject.groupRows.has(typeIndex) && needsGroupRow(needs, typeIndex, name, subject)
+    }),
+  }
+}
