@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+
+const features = '/api/projects/1/early_access_feature/'
+
+async function create(api: ManagementApi, body: object) {
+  const created = await api.call('POST', features, { body })
+  assert.equal(created.status, 201, created.text)
+  return created.body
+}
+
+async function flag(api: ManagementApi, idOrKey: number | string) {
+  return (await api.call('GET', `/api/projects/1/feature_flags/${idOrKey}/`)).body
+}
+
+describe('early access features', () => {
+  it('make a flag that nobody has who has not opted in, under a key made of their name', async t => {
+    const api = await startManagement(t)
+    const feature = await create(api, {
+      name: 'Nähere Suche, v2!',
+      description: 'Finds more',
+      stage: 'beta',
+      documentation_url: 'https://docs.example/search',
+      payload: { colour: 'red', size: 1.0 },
+    })
+    const { id, feature_flag, created_at, ...rest } = feature
+    assert.match(id, /^[0-9a-f-]{36}$/)
+    assert.equal(created_at, '2026-05-01T12:00:00.000Z')
+    assert.deepEqual(rest, {
+      name: 'Nähere Suche, v2!',
+      description: 'Finds more',
+      stage: 'beta',
+      documentation_url: 'https://docs.example/search',
+      payload: { colour: 'red', size: 1 },
+    })
+    assert.equal(feature_flag.key, 'nahere-suche-v2')
+    const made = await flag(api, feature_flag.id)
+    assert.deepEqual(made.filters, { groups: [{ properties: [], rollout_percentage: 0 }], feature_enrollment: true })
+    assert.deepEqual([made.active, made.version], [true, 1])
+    assert.equal(api.served.length, 2, 'a project and a feature, each one write')
+  })
+
+  it('find another key where the first is taken', async t => {
+    const api = await startManagement(t)
+    for (const expected of ['beta-search', 'beta-search-2', 'beta-search-3'])
+      assert.equal((await create(api, { name: 'Beta search', stage: 'beta' })).feature_flag.key, expected)
+    assert.equal((await create(api, { name: '測試', stage: 'beta' })).feature_flag.key, 'feature')
+    assert.equal((await create(api, { name: '2', stage: 'beta' })).feature_flag.key, 'feature-2')
+  })
+
+  it('take a flag that is there, as a new version of it, and keep what else it says', async t => {
+    const api = await startManagement(t)
+    const filters = { groups: [{ properties: [], rollout_percentage: 5 }], payloads: { true: '1' } }
+    const { body: given } = await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'mine', filters } })
+    const feature = await create(api, { name: 'Mine', stage: 'concept', feature_flag_id: given.id })
+    assert.equal(feature.feature_flag.id, given.id)
+    const after = await flag(api, given.id)
+    assert.equal(after.version, 2)
+    assert.deepEqual(after.filters, { ...filters, feature_enrollment: true })
+  })
+
+  it('refuse flags that cannot follow a choice, and leave nothing behind', async t => {
+    const api = await startManagement(t)
+    const flags = '/api/projects/1/feature_flags/'
+    const variants = [{ key: 'a', rollout_percentage: 100 }]
+    const multivariate = await api.call('POST', flags, {
+      body: { key: 'variants', filters: { groups: [], multivariate: { variants } } },
+    })
+    const grouped = await api.call('POST', flags, {
+      body: { key: 'groups', filters: { groups: [], aggregation_group_type_index: 0 } },
+    })
+    const taken = await create(api, { name: 'Taken', stage: 'beta' })
+    for (const [id, detail] of [
+      [multivariate.body.id, /variants/],
+      [grouped.body.id, /groups/],
+      [taken.feature_flag.id, /Another early access feature/],
+      [999, /no feature flag/],
+    ] as const) {
+      const refused = await api.call('POST', features, { body: { name: 'x', stage: 'beta', feature_flag_id: id } })
+      assert.deepEqual([refused.status, refused.body.attr], [400, 'feature_flag_id'])
+      assert.match(refused.body.detail, detail)
+    }
+    assert.equal((await flag(api, taken.feature_flag.id)).version, 1, 'a refused feature changes no flag')
+    assert.equal((await api.call('GET', features)).body.count, 1)
+  })
+
+  it('refuse what is no stage, no name or no web address', async t => {
+    const api = await startManagement(t)
+    for (const [body, attr, code] of [
+      [{ stage: 'beta' }, 'name', 'required'],
+      [{ name: ' ', stage: 'beta' }, 'name', 'invalid_input'],
+      [{ name: 'x', stage: 'gamma' }, 'stage', 'invalid_input'],
+      [{ name: 'x', stage: 'beta', documentation_url: 'javascript:alert(1)' }, 'documentation_url', 'invalid_input'],
+      [{ name: 'x', stage: 'beta', payload: [] }, 'payload', 'invalid'],
+    ] as const) {
+      const refused = await api.call('POST', features, { body })
+      assert.deepEqual([refused.status, refused.body.attr, refused.body.code], [400, attr, code], refused.text)
+    }
+  })
+
+  it('follow choices until they are archived or deleted', async t => {
+    const api = await startManagement(t)
+    const { id, feature_flag } = await create(api, { name: 'Search', stage: 'alpha' })
+    const change = (body: object) => api.call('PATCH', `${features}${id}/`, { body })
+    const beta = await change({ stage: 'beta', description: 'soon' })
+    assert.deepEqual([beta.body.stage, beta.body.description, beta.body.name], ['beta', 'soon', 'Search'])
+    assert.equal((await flag(api, feature_flag.id)).version, 1, 'a stage that is open as well changes no flag')
+    await change({ stage: 'archived' })
+    assert.equal('feature_enrollment' in (await flag(api, feature_flag.id)).filters, false)
+    await change({ stage: 'general-availability' })
+    assert.equal((await flag(api, feature_flag.id)).filters.feature_enrollment, true)
+    assert.equal((await api.call('DELETE', `${features}${id}/`)).status, 204)
+    const left = await flag(api, feature_flag.id)
+    assert.deepEqual(left.filters, { groups: [{ properties: [], rollout_percentage: 0 }] })
+    assert.deepEqual([left.deleted, left.version], [false, 4])
+    for (const method of ['GET', 'PATCH', 'DELETE'])
+      assert.equal((await api.call(method, `${features}${id}/`, method === 'PATCH' ? { body: {} } : {})).status, 404)
+  })
+
+  it('can be deleted after their flag was', async t => {
+    const api = await startManagement(t)
+    const { id, feature_flag } = await create(api, { name: 'Search', stage: 'beta' })
+    await api.call('DELETE', `/api/projects/1/feature_flags/${feature_flag.id}/`)
+    assert.equal((await api.call('GET', `${features}${id}/`)).body.feature_flag.deleted, true)
+    assert.equal((await api.call('DELETE', `${features}${id}/`)).status, 204)
+  })
+
+  it('write again when somebody changed the flag in between', async t => {
+    let disturbance: (() => Promise<unknown>) | null = null
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        updateEarlyAccessFeature: async (...args) => {
+          const disturb = disturbance
+          disturbance = null
+          await disturb?.()
+          return store.updateEarlyAccessFeature(...args)
+        },
+      }),
+    })
+    const { id, feature_flag } = await create(api, { name: 'Search', stage: 'beta' })
+    const groups = [{ properties: [], rollout_percentage: 50 }]
+    disturbance = () =>
+      api.call('PATCH', `/api/projects/1/feature_flags/${feature_flag.id}/`, {
+        body: { filters: { groups, feature_enrollment: true } },
+      })
+    assert.equal((await api.call('PATCH', `${features}${id}/`, { body: { stage: 'archived' } })).status, 200)
+    assert.deepEqual((await flag(api, feature_flag.id)).filters, { groups }, 'the other change is kept')
+  })
+
+  it('belong to their project, and to keys that may', async t => {
+    const api = await startManagement(t)
+    const { id } = await create(api, { name: 'Search', stage: 'beta' })
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    assert.equal((await api.call('GET', `/api/projects/2/early_access_feature/${id}/`)).status, 404)
+    assert.equal((await api.call('GET', '/api/projects/2/early_access_feature/')).body.count, 0)
+    const reader = await api.addKey(['early_access_feature:read'])
+    assert.equal((await api.call('GET', `${features}${id}/`, { key: reader })).status, 200)
+    assert.equal((await api.call('DELETE', `${features}${id}/`, { key: reader })).status, 403)
+    const page = await api.call('GET', `/api/environments/1/early_access_feature/?limit=1`)
+    assert.deepEqual([page.body.count, page.body.results[0].id, page.body.next], [1, id, null])
+  })
+})

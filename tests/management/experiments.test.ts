@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+
+const experiments = '/api/projects/1/experiments/'
+const flags = '/api/projects/1/feature_flags/'
+
+async function create(api: ManagementApi, body: object) {
+  const created = await api.call('POST', experiments, { body })
+  assert.equal(created.status, 201, created.text)
+  return created.body
+}
+
+async function hasExperiment(api: ManagementApi, key: string): Promise<boolean | undefined> {
+  return (await api.management.findFlag(1, key))?.hasExperiment
+}
+
+describe('experiments', () => {
+  it('make a flag with two variants where there is none, off until they start', async t => {
+    const api = await startManagement(t)
+    const metrics = [{ kind: 'ExperimentMetric', name: 'sign-ups', weight: 1.5 }]
+    const draft = await create(api, { name: 'Button', feature_flag_key: 'button', description: 'Red?', metrics })
+    assert.deepEqual([draft.id, draft.feature_flag_key, draft.start_date], [1, 'button', null])
+    assert.deepEqual([draft.description, draft.metrics, draft.parameters], ['Red?', metrics, {}])
+    assert.deepEqual(draft.feature_flag.filters.multivariate.variants, [
+      { key: 'control', rollout_percentage: 50 },
+      { key: 'test', rollout_percentage: 50 },
+    ])
+    assert.equal(draft.feature_flag.active, false)
+    assert.equal(await hasExperiment(api, 'button'), true)
+    const running = await api.call('PATCH', `${experiments}1/`, { body: { start_date: '2026-05-01T00:00:00Z' } })
+    assert.equal(running.body.start_date, '2026-05-01T00:00:00.000Z')
+    assert.deepEqual([running.body.feature_flag.active, running.body.description], [true, 'Red?'])
+    await api.call('PATCH', `${flags}button/`, { body: { active: false } })
+    const ended = await api.call('PATCH', `${experiments}1/`, { body: { end_date: '2026-06-01T00:00:00Z' } })
+    assert.equal(ended.body.feature_flag.active, false, 'only a first start touches the flag')
+  })
+
+  it('make the variants that their parameters name', async t => {
+    const api = await startManagement(t)
+    const variants = ['control', 'red', 'blue', 'green'].map(key => ({ key, rollout_percentage: 25 }))
+    const body = { name: 'Colours', feature_flag_key: 'colour', parameters: { feature_flag_variants: variants } }
+    assert.deepEqual((await create(api, body)).feature_flag.filters.multivariate.variants, variants)
+  })
+
+  it('take a flag that is there, and keep what it says', async t => {
+    const api = await startManagement(t)
+    const variants = [
+      { key: 'a', rollout_percentage: 30 },
+      { key: 'b', rollout_percentage: 70 },
+    ]
+    const filters = { groups: [{ properties: [], rollout_percentage: 20 }], multivariate: { variants } }
+    const { body: given } = await api.call('POST', flags, { body: { key: 'mine', filters } })
+    const taken = await create(api, { name: 'Mine', feature_flag_key: 'mine', start_date: '2026-05-01' })
+    assert.deepEqual([taken.feature_flag.id, taken.feature_flag.version], [given.id, 2])
+    assert.deepEqual(taken.feature_flag.filters, filters)
+    assert.equal(await hasExperiment(api, 'mine'), true)
+  })
+
+  it('refuse flags without variants, and keys and variants that a flag would refuse', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', flags, { body: { key: 'plain' } })
+    const one = { feature_flag_variants: [{ key: 'only', rollout_percentage: 100 }] }
+    const wrong = { feature_flag_variants: [{ key: 'a', rollout_percentage: 50 }] }
+    for (const [body, attr] of [
+      [{ name: 'x', feature_flag_key: 'plain' }, 'feature_flag_key'],
+      [{ name: 'x', feature_flag_key: 'no spaces' }, 'feature_flag_key'],
+      [{ name: 'x' }, 'feature_flag_key'],
+      [{ feature_flag_key: 'x' }, 'name'],
+      [{ name: 'x', feature_flag_key: 'x', parameters: one }, 'parameters.feature_flag_variants'],
+      [{ name: 'x', feature_flag_key: 'x', parameters: wrong }, 'parameters.feature_flag_variants'],
+      [{ name: 'x', feature_flag_key: 'x', end_date: 'never' }, 'end_date'],
+    ] as const) {
+      const refused = await api.call('POST', experiments, { body })
+      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+    }
+    assert.equal((await api.call('GET', experiments)).body.count, 0)
+    assert.equal(await hasExperiment(api, 'plain'), false)
+    assert.equal((await api.call('GET', flags)).body.count, 1)
+  })
+
+  it('unmark their flag when the last of them is deleted', async t => {
+    const api = await startManagement(t)
+    const first = await create(api, { name: 'One', feature_flag_key: 'shared' })
+    const second = await create(api, { name: 'Two', feature_flag_key: 'shared' })
+    assert.equal((await api.call('DELETE', `${experiments}${first.id}/`)).status, 204)
+    assert.equal(await hasExperiment(api, 'shared'), true)
+    const deleted = await api.call('PATCH', `${experiments}${second.id}/`, { body: { deleted: true } })
+    assert.deepEqual([deleted.status, deleted.body.deleted], [200, true])
+    assert.equal(await hasExperiment(api, 'shared'), false)
+    assert.equal((await api.call('GET', `${experiments}${second.id}/`)).status, 404)
+    assert.equal((await create(api, { name: 'Three', feature_flag_key: 'third' })).id, 3, 'no id is given twice')
+  })
+
+  it('are listed newest first, each in its project, to keys that may', async t => {
+    const api = await startManagement(t)
+    await create(api, { name: 'One', feature_flag_key: 'one' })
+    await create(api, { name: 'Two', feature_flag_key: 'two' })
+    const { body } = await api.call('GET', experiments)
+    assert.deepEqual(
+      body.results.map((one: { name: string }) => one.name),
+      ['Two', 'One'],
+    )
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    assert.equal((await api.call('GET', '/api/projects/2/experiments/1/')).status, 404)
+    const reader = await api.addKey(['experiment:read'])
+    assert.equal((await api.call('GET', `${experiments}1/`, { key: reader })).status, 200)
+    assert.equal((await api.call('DELETE', `${experiments}1/`, { key: reader })).status, 403)
+  })
+})

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+
+const surveys = '/api/projects/1/surveys/'
+const flags = '/api/projects/1/feature_flags/'
+const questions = [{ id: 'q1', type: 'open', question: 'How is it?' }]
+const started = { name: 'Feedback', type: 'popover', questions, start_date: '2026-04-30T10:00:00Z' }
+const onlyPro = {
+  groups: [
+    { properties: [{ key: 'plan', type: 'person', operator: 'exact', value: ['pro'] }], rollout_percentage: 50 },
+  ],
+}
+
+async function create(api: ManagementApi, body: object) {
+  const created = await api.call('POST', surveys, { body })
+  assert.equal(created.status, 201, created.text)
+  return created.body
+}
+
+async function flag(api: ManagementApi, id: number) {
+  return (await api.call('GET', `${flags}${id}/`)).body
+}
+
+describe('surveys', () => {
+  it('keep what browsers are handed as it was sent, and give questions an id', async t => {
+    const api = await startManagement(t)
+    const text = `{"name":"Score","type":"widget","description":"NPS","schedule":"always","enable_partial_responses":true,
+      "questions":[{"type":"rating","question":"How likely?","scale":10.0,"__proto__":{"x":1}},{"id":"q2","type":"open","question":"Why?"}],
+      "conditions":{"url":"/pay","urlMatchType":"icontains"},"appearance":{"position":"left","borderColor":"#000"}}`
+    const created = await api.call('POST', surveys, { body: text })
+    assert.equal(created.status, 201, created.text)
+    const { body } = await api.call('GET', `${surveys}${created.body.id}/`)
+    assert.deepEqual(
+      [body.name, body.type, body.description, body.schedule, body.enable_partial_responses],
+      ['Score', 'widget', 'NPS', 'always', true],
+    )
+    assert.match(body.questions[0].id, /^[0-9a-f-]{36}$/)
+    assert.equal(body.questions[1].id, 'q2')
+    assert.match(created.text, /"scale":10\.0,"__proto__":\{"x":1\}/)
+    assert.deepEqual(body.conditions, { url: '/pay', urlMatchType: 'icontains' })
+    assert.deepEqual([body.start_date, body.end_date, body.archived], [null, null, false])
+    assert.deepEqual(body.created_by, { first_name: '*' })
+  })
+
+  it('make a flag of who has not answered, which is on while they run', async t => {
+    const api = await startManagement(t)
+    const survey = await create(api, { ...started, start_date: null })
+    const own = survey.internal_targeting_flag
+    assert.equal(own.key, `survey-targeting-${survey.id}-custom`)
+    assert.deepEqual(
+      own.filters.groups[0].properties.map((filter: { key: string; operator: string }) => [
+        filter.key,
+        filter.operator,
+      ]),
+      [
+        [`$survey_dismissed/${survey.id}`, 'is_not_set'],
+        [`$survey_responded/${survey.id}`, 'is_not_set'],
+      ],
+    )
+    assert.equal(survey.targeting_flag, null)
+    const activeAfter = async (body: object) => {
+      assert.equal((await api.call('PATCH', `${surveys}${survey.id}/`, { body })).status, 200)
+      return (await flag(api, own.id)).active
+    }
+    assert.equal(own.active, false, 'a draft is shown to nobody')
+    assert.equal(await activeAfter({ start_date: '2026-05-01' }), true)
+    assert.equal(await activeAfter({ end_date: '2026-05-02T00:00:00+02:00' }), false)
+    assert.equal(await activeAfter({ end_date: null }), true)
+    assert.equal(await activeAfter({ archived: true }), false)
+    const { body } = await api.call('GET', `${surveys}${survey.id}/`)
+    assert.deepEqual([body.start_date, body.end_date, body.archived], ['2026-05-01T00:00:00.000Z', null, true])
+  })
+
+  it('make a flag of whom they are for, change it with their filters, and delete it without', async t => {
+    const api = await startManagement(t)
+    const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
+    const { id, key, filters, active } = survey.targeting_flag
+    assert.deepEqual([key, filters, active], [`survey-targeting-${survey.id}`, onlyPro, true])
+    const everyTenth = { groups: [{ properties: [], rollout_percentage: 10 }] }
+    const narrowed = await api.call('PATCH', `${surveys}${survey.id}/`, {
+      body: { targeting_flag_filters: everyTenth },
+    })
+    assert.deepEqual(narrowed.body.targeting_flag.filters, everyTenth)
+    assert.deepEqual([narrowed.body.targeting_flag.id, (await flag(api, id)).version], [id, 2])
+    const opened = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { remove_targeting_flag: true } })
+    assert.equal(opened.body.targeting_flag, null)
+    assert.equal((await flag(api, id)).deleted, true)
+    const again = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { targeting_flag_filters: onlyPro } })
+    assert.deepEqual(again.body.targeting_flag.filters, onlyPro)
+    assert.notEqual(again.body.targeting_flag.id, id)
+  })
+
+  it('refuse filters that a flag would refuse, and write nothing then', async t => {
+    const api = await startManagement(t)
+    const wrong = { groups: [{ properties: [], rollout_percentage: 101 }] }
+    const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters: wrong } })
+    assert.deepEqual(
+      [refused.status, refused.body.attr],
+      [400, 'targeting_flag_filters.groups.0.rollout_percentage'],
+      refused.text,
+    )
+    assert.equal((await api.call('GET', surveys)).body.count, 0)
+    assert.equal((await api.call('GET', flags)).body.count, 0)
+  })
+
+  it('write neither survey nor flag when one of its flags cannot be written', async t => {
+    const api = await startManagement(t)
+    const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
+    // The keys of the next survey are known beforehand here, and its second flag's is taken.
+    const ids = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+    const next = Number(survey.id.slice(-4))
+    for (let index = next; index < next + 20; index++) {
+      const body = { key: `survey-targeting-${ids(index)}-custom`, filters: { groups: [] } }
+      await api.call('POST', flags, { body })
+    }
+    const before = (await api.call('GET', flags)).body.count
+    const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters: onlyPro } })
+    assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text)
+    assert.equal((await api.call('GET', flags)).body.count, before, 'the flag that could be written is not there')
+    assert.equal((await api.call('GET', surveys)).body.count, 1)
+  })
+
+  it('are linked to a flag that exists', async t => {
+    const api = await startManagement(t)
+    const { body: linked } = await api.call('POST', flags, { body: { key: 'linked' } })
+    const survey = await create(api, { ...started, linked_flag_id: linked.id })
+    assert.deepEqual([survey.linked_flag.key, survey.linked_flag_id], ['linked', linked.id])
+    const unlinked = await api.call('PATCH', `${surveys}${survey.id}/`, { body: { linked_flag_id: null } })
+    assert.equal(unlinked.body.linked_flag, null)
+    for (const call of [
+      api.call('POST', surveys, { body: { ...started, linked_flag_id: 999 } }),
+      api.call('PATCH', `${surveys}${survey.id}/`, { body: { linked_flag_id: 999 } }),
+    ]) {
+      const refused = await call
+      assert.deepEqual([refused.status, refused.body.attr], [400, 'linked_flag_id'])
+    }
+  })
+
+  it('take their own flags along when they are deleted, and leave the linked one', async t => {
+    const api = await startManagement(t)
+    const { body: linked } = await api.call('POST', flags, { body: { key: 'linked' } })
+    const survey = await create(api, { ...started, linked_flag_id: linked.id, targeting_flag_filters: onlyPro })
+    assert.equal((await api.call('DELETE', `${surveys}${survey.id}/`)).status, 204)
+    assert.equal((await api.call('GET', `${surveys}${survey.id}/`)).status, 404)
+    const left = (await api.call('GET', flags)).body.results.map((one: { key: string }) => one.key)
+    assert.deepEqual(left, ['linked'])
+  })
+
+  it('refuse what is no survey', async t => {
+    const api = await startManagement(t)
+    for (const [change, attr] of [
+      [{ type: 'telepathy' }, 'type'],
+      [{ questions: [{ type: 'open' }] }, 'questions.0.question'],
+      [{ questions: [{ type: 'essay', question: 'x' }] }, 'questions.0.type'],
+      [{ schedule: 'daily' }, 'schedule'],
+      [{ start_date: 'tomorrow' }, 'start_date'],
+      [{ name: null }, 'name'],
+    ] as const) {
+      const refused = await api.call('POST', surveys, { body: { ...started, ...change } })
+      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+    }
+  })
+
+  it('are listed newest first, by name and archive', async t => {
+    const api = await startManagement(t)
+    const old = await create(api, started)
+    api.clock.advance(1)
+    await create(api, { ...started, name: 'Exit poll', archived: true })
+    const names = async (query: string) =>
+      (await api.call('GET', `${surveys}${query}`)).body.results.map((one: { name: string }) => one.name)
+    assert.deepEqual(await names(''), ['Exit poll', 'Feedback'])
+    assert.deepEqual(await names('?archived=false'), ['Feedback'])
+    assert.deepEqual(await names('?search=POLL'), ['Exit poll'])
+    const reader = await api.addKey(['survey:read'])
+    assert.equal((await api.call('PATCH', `${surveys}${old.id}/`, { key: reader, body: {} })).status, 403)
+  })
+})
