@@ -15,12 +15,17 @@ import {
 
 export interface LaneAppenderOptions {
   readonly laneFolder: string
-  /** Where a lane without segments begins; not looked at otherwise. */
+  /**
+   * Where the state stands in the lane: nothing is appended below it, since nobody would read it there. A lane without
+   * segments begins here, one that ends before it (it came back from an older copy) goes on here.
+   */
   readonly firstOffset: number
   /** A segment that has reached this takes no further commit. */
   readonly segmentBytesMax: number
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
+  /** Told by the one appender that made the lane go on where the state stands: what it held from `endOffset` on is gone. */
+  readonly onGap?: (gap: { endOffset: number; firstOffset: number }) => void
 }
 
 /** The commit itself failed: it may or may not be found after a restart. */
@@ -43,12 +48,15 @@ export class LaneAppender {
   readonly #options: LaneAppenderOptions
   #segment: WritableSegment | null = null
 
-  /** Opens the newest segment, or makes the first. */
+  /** Opens the newest segment, or makes the first; makes the one that begins where the state stands if that is further on. */
   constructor(options: LaneAppenderOptions) {
     this.#options = options
     ensureFolder(options.laneFolder)
     removeAbandonedDrafts(options.laneFolder, Date.now())
     this.#segment = this.#openNewest()
+    const { endOffset, nextOffset } = this.#segment.state()
+    // A reader that stands further on would find a lane that ends too soon, until somebody appends.
+    if (nextOffset !== null || endOffset < options.firstOffset) this.#append([], 0)
   }
 
   /**
@@ -57,7 +65,11 @@ export class LaneAppender {
    * @throws CommitUnknownError; any other error (SqliteError, a system error) means that nothing was stored.
    */
   append(runs: readonly Uint8Array<ArrayBuffer>[], nowMs: number): number {
-    const frames = runs.flatMap(framesOf)
+    return this.#append(runs.flatMap(framesOf), nowMs)
+  }
+
+  #append(frames: readonly Frame[], nowMs: number): number {
+    const { firstOffset } = this.#options
     try {
       for (;;) {
         this.#segment ??= this.#openNewest()
@@ -67,6 +79,10 @@ export class LaneAppender {
         if (state.nextOffset !== null) {
           segment.rollback()
           this.#moveTo(state.nextOffset)
+        } else if (state.endOffset < firstOffset) {
+          segment.closeForGood(firstOffset)
+          this.#options.onGap?.({ endOffset: state.endOffset, firstOffset })
+          this.#moveTo(firstOffset)
         } else if (state.bytes >= this.#options.segmentBytesMax && state.endOffset > segment.name.firstOffset) {
           segment.closeForGood(state.endOffset)
           this.#moveTo(state.endOffset)
@@ -176,7 +192,7 @@ class WritableSegment {
     this.#rollback.run()
   }
 
-  /** Only inside a transaction. */
+  /** Holds for as long as the transaction that it is asked in. */
   state(): { endOffset: number; nextOffset: number | null; bytes: number } {
     return {
       endOffset: (this.#end.get() as number | undefined) ?? this.name.firstOffset,

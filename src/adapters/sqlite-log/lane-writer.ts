@@ -22,6 +22,8 @@ export interface LaneWriterOptions {
   readonly commitTimeoutMs: number
   readonly onSynced?: (synced: Synced) => void
   readonly onTrouble?: (trouble: { lane: LogLane; what: string; error?: Error }) => void
+  /** The lane ended at `endOffset`, before the state's position, and goes on there. */
+  readonly onGap?: (gap: { lane: LogLane; endOffset: number; firstOffset: number }) => void
 }
 
 /** Told when a commit's answer arrives, before any of its appends resolves. */
@@ -185,6 +187,11 @@ export class LaneWriter {
       case 'room':
         this.#full = message.full
         return
+      case 'gap': {
+        const { endOffset, firstOffset } = message
+        this.#options.onGap?.({ lane: this.#options.lane, endOffset, firstOffset })
+        return
+      }
       case 'committed':
       case 'failed':
         this.#land(message)

@@ -3,9 +3,11 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import type { Logger } from '#telemetry/log.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { hasLogSegments, readLogIdentity, writeLogIdentity } from './log-identity.ts'
+import { listSegments, openSegment } from './segment-file.ts'
 import { openSqliteLogReader } from './sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriterOptions } from './sqlite-log-writer.ts'
 
@@ -29,13 +31,48 @@ describe('a log that is begun where the state stands', () => {
     assert.equal((await reader.read('historical', 7, all)).nextOffset, 8)
   })
 
-  it('goes on where its segments end, wherever the state stands by then', async t => {
+  it('goes on where its segments end while the state stands there or before', async t => {
     const { folder, writer } = await openedWriter(t, { firstOffsets: { main: 50 } })
     await writer.append('main', encodedEvents([aCapturedEvent(1)]))
     await writer.close()
-    const { writer: again } = await openedWriter(t, { firstOffsets: { main: 90 } }, folder)
-    await again.append('main', encodedEvents([aCapturedEvent(2)]))
-    assert.equal((await openedReader(t, folder).read('main', 50, all)).nextOffset, 52)
+    for (const [n, main] of [50, 52].entries()) {
+      const { writer: again } = await openedWriter(t, { firstOffsets: { main } }, folder)
+      await again.append('main', encodedEvents([aCapturedEvent(n + 2)]))
+      await again.close()
+    }
+    assert.equal((await openedReader(t, folder).read('main', 50, all)).nextOffset, 53)
+  })
+
+  it('goes on where the state stands when its segments end before, as those from a backup do', async t => {
+    const { folder, writer } = await openedWriter(t)
+    await writer.append('main', encodedEvents([aCapturedEvent(1), aCapturedEvent(2)]))
+    await writer.close()
+    const told: object[] = []
+    const logger = { error: assert.fail, warn: (gap: object) => void told.push(gap) } as unknown as Logger
+    const options = { firstOffsets: { main: 90 }, logger }
+    const fronts = [await openedWriter(t, options, folder), await openedWriter(t, options, folder)] as const
+    assert.deepEqual(told, [{ lane: 'main', endOffset: 2, firstOffset: 90 }], 'told once')
+
+    const reader = openedReader(t, folder)
+    assert.equal((await reader.read('main', 90, all)).records.length, 0, 'no conflict before something is appended')
+    for (const [n, { writer: front }] of fronts.entries())
+      await front.append('main', encodedEvents([aCapturedEvent(n + 3)]))
+    const behind = await reader.read('main', 90, all)
+    assert.deepEqual([behind.firstOffset, behind.records.length, behind.nextOffset], [90, 2, 92])
+    const before = await reader.read('main', 0, { ...all, recordCountMax: 2 })
+    assert.deepEqual([before.firstOffset, before.nextOffset], [0, 2], 'what is there of before is kept')
+    assert.equal((await reader.read('main', 2, all)).firstOffset, 90)
+  })
+
+  it('goes on where the state stands when the start that found the gap was cut short', async t => {
+    const { folder, writer } = await openedWriter(t)
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.close()
+    const segment = openSegment(listSegments(join(folder, 'main'))[0]!.path, 'write')
+    segment.exec('UPDATE segment SET next_offset = 90')
+    segment.close()
+    await openedWriter(t, { firstOffsets: { main: 90 } }, folder)
+    assert.equal((await openedReader(t, folder).status('main', 90)).endOffset, 90)
   })
 })
 

@@ -33,6 +33,8 @@ export type FromLogThread =
   | { readonly kind: 'committed'; readonly syncedAtNs: bigint }
   | { readonly kind: 'failed'; readonly code: PortErrorCode; readonly message: string }
   | { readonly kind: 'room'; readonly full: boolean }
+  /** The lane ended before the state's position, and goes on there. */
+  | { readonly kind: 'gap'; readonly endOffset: number; readonly firstOffset: number }
 
 const roomLookMs = 1_000
 /** What has to fit for the lane to call itself open while nothing is appended. */
@@ -79,7 +81,10 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   function openAppender({ folder, lane, ...others }: LogThreadOptions): LaneAppender | null {
     const { firstOffset, segmentBytesMax, busyTimeoutMs } = others
     try {
-      return new LaneAppender({ laneFolder: join(folder, lane), firstOffset, segmentBytesMax, busyTimeoutMs })
+      return new LaneAppender({
+        ...{ laneFolder: join(folder, lane), firstOffset, segmentBytesMax, busyTimeoutMs },
+        onGap: gap => post({ kind: 'gap', ...gap }),
+      })
     } catch (error) {
       post({ kind: 'failed', code: errorCode(error), message: (error as Error).message })
       return null

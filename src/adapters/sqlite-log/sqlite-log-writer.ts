@@ -25,7 +25,7 @@ export interface SqliteLogWriterOptions {
   readonly lanes?: readonly LogLane[]
   /**
    * Where the state stands in each lane: a lane that holds nothing yet begins there, since what came before lay in another
-   * folder. Absent: 0.
+   * folder, and one that ends before it goes on there, since what it held from its end on is gone. Absent: 0.
    */
   readonly firstOffsets?: Readonly<Partial<Record<LogLane, number>>>
   readonly segmentBytesMax?: number
@@ -34,7 +34,7 @@ export interface SqliteLogWriterOptions {
   readonly commitTimeoutMs?: number
   /** How long a commit waits for those of other processes. */
   readonly busyTimeoutMs?: number
-  readonly logger?: Pick<Logger, 'error'>
+  readonly logger?: Pick<Logger, 'error' | 'warn'>
   /** Called when a sync is known, before the appends that it covers resolve. */
   readonly onSynced?: (synced: Synced) => void
 }
@@ -101,6 +101,13 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
     queueBytesMax: options.queueBytesMax ?? 64 * MiB,
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
     ...(onSynced && { onSynced }),
-    ...(logger && { onTrouble: ({ what, error }) => logger.error({ lane, err: error }, `log: ${what}`) }),
+    ...(logger && {
+      onTrouble: ({ what, error }) => logger.error({ lane, err: error }, `log: ${what}`),
+      onGap: gap =>
+        logger.warn(
+          gap,
+          'the log ends before the position of the state, as one that comes from a backup does: it goes on there, and what was in between is only in the stores',
+        ),
+    }),
   })
 }
