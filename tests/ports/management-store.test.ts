@@ -11,6 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import type { ManagementHarness, OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
+import { secretKeyStoreContract } from './secret-key-store.contract.ts'
 
 const adapters: Record<string, OpenManagement> = {
   sqlite: t =>
@@ -25,6 +26,7 @@ const adapters: Record<string, OpenManagement> = {
 for (const [adapter, openAdapter] of Object.entries(adapters)) {
   managementStoreContract(adapter, openAdapter)
   flagStoreContract(adapter, openAdapter)
+  secretKeyStoreContract(adapter, openAdapter)
 }
 
 async function open(

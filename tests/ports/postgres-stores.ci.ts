@@ -13,6 +13,7 @@ import { flagStoreContract } from './flag-store.contract.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
 import type { OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
+import { secretKeyStoreContract } from './secret-key-store.contract.ts'
 import { subjectStoreContract } from './subject-store.contract.ts'
 
 const skip = noPostgres()
@@ -36,6 +37,7 @@ async function runSuites(): Promise<void> {
   hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
+  secretKeyStoreContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {

@@ -1,0 +1,80 @@
+// What every store of secret keys keeps to: at most two keys per project, and a revision that moves with each change.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { NewSecretKey } from '#ports/secret-key-store.ts'
+import { aNewProject } from '../support/state-builders.ts'
+import { type OpenManagement, written } from './management-harness.ts'
+
+function aKey(name: string): NewSecretKey {
+  return { secretHash: name.repeat(64), masked: `phs_...${name}`, createdAtMs: 5 }
+}
+
+export function secretKeyStoreContract(adapter: string, open: OpenManagement): void {
+  describe(`SecretKeyStore on ${adapter}`, () => {
+    it('makes the former primary key the backup, and ends the backup before it', async t => {
+      const { store, revision } = await open(t)
+      await store.createProject(aNewProject())
+      await store.createProject(aNewProject())
+      const before = await revision()
+      const first = await store.rotateSecretKey(1, aKey('a'))
+      assert.deepEqual(written(first), { primary: 'phs_...a', backup: null })
+      assert.equal(first.ok && first.value.revision, before + 1)
+      assert.deepEqual(written(await store.rotateSecretKey(1, aKey('b'))), { primary: 'phs_...b', backup: 'phs_...a' })
+      assert.deepEqual(written(await store.rotateSecretKey(1, aKey('c'))), { primary: 'phs_...c', backup: 'phs_...b' })
+      assert.deepEqual(written(await store.rotateSecretKey(2, aKey('d'))), { primary: 'phs_...d', backup: null })
+      assert.equal(await revision(), before + 4)
+      const listed = await store.listSecretKeys([1, 2, 3])
+      assert.deepEqual(
+        listed.toSorted((a, b) => a.projectId - b.projectId),
+        [
+          { projectId: 1, primary: 'phs_...c', backup: 'phs_...b' },
+          { projectId: 2, primary: 'phs_...d', backup: null },
+        ],
+      )
+      assert.deepEqual(await store.listSecretKeys([]), [])
+    })
+
+    it('ends the backup alone, and has nothing against there being none', async t => {
+      const { store } = await open(t)
+      await store.createProject(aNewProject())
+      await store.rotateSecretKey(1, aKey('a'))
+      await store.rotateSecretKey(1, aKey('b'))
+      for (const _time of [1, 2])
+        assert.deepEqual(written(await store.deleteBackupSecretKey(1)), { primary: 'phs_...b', backup: null })
+    })
+
+    it('knows no project that was never there or was deleted', async t => {
+      const { store, revision } = await open(t)
+      await store.createProject(aNewProject())
+      await store.deleteProject(1)
+      const before = await revision()
+      for (const projectId of [1, 7]) {
+        assert.deepEqual(await store.rotateSecretKey(projectId, aKey('a')), { ok: false, error: 'not_found' })
+        assert.deepEqual(await store.deleteBackupSecretKey(projectId), { ok: false, error: 'not_found' })
+      }
+      assert.equal(await revision(), before)
+    })
+
+    it('sums flag requests of a span of days by project', async t => {
+      const { store } = await open(t)
+      await store.addFlagRequests([
+        { projectId: 1, day: '2026-02-28', count: 100 },
+        { projectId: 1, day: '2026-03-01', count: 1 },
+        { projectId: 1, day: '2026-03-31', count: 2 },
+        { projectId: 1, day: '2026-04-01', count: 100 },
+        { projectId: 2, day: '2026-03-15', count: 4 },
+        { projectId: 3, day: '2026-03-15', count: 8 },
+      ])
+      const sums = await store.sumFlagRequests([1, 2, 9], '2026-03-01', '2026-03-31')
+      assert.deepEqual(
+        sums.toSorted((a, b) => a.projectId - b.projectId),
+        [
+          { projectId: 1, count: 3 },
+          { projectId: 2, count: 4 },
+        ],
+      )
+      assert.deepEqual(await store.sumFlagRequests([], '2026-03-01', '2026-03-31'), [])
+    })
+  })
+}
