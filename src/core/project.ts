@@ -26,7 +26,7 @@ export interface Project {
   /** 1 or 2: whether `exact` knows boolean-like values. Source: docs/wire/evaluation.md 5.9. */
   readonly propertyMatchingVersion: 1 | 2
   readonly quotas: Quotas
-  /** What it tells its clients beside flags, as far as it was set; by the names of `docs/wire/evaluation.md` 2.5. */
+  /** What it tells its clients beside flags, as far as it was set; by the names of `wire/management/client-settings.ts`. */
   readonly clientSettings: JsonObject
   readonly createdAtMs: number
 }

@@ -20,6 +20,7 @@ export type { Page, Written }
 /** Tokens are unique among the projects that are not deleted; a deleted project keeps its id for ever. */
 export interface ProjectStore {
   createProject(input: NewProject): Promise<Result<Written<Project>, 'token_taken'>>
+  /** `clientSettings` are merged into those that are there, name by name; anything else is replaced. */
   updateProject(
     projectId: number,
     patch: Partial<Omit<NewProject, 'uuid' | 'createdAtMs'>>,

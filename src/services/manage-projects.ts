@@ -15,7 +15,7 @@ export interface ManageProjectsDeps {
 }
 
 export type ProjectSettings = Partial<
-  Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion'>
+  Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion' | 'clientSettings'>
 > & { readonly quotas?: Partial<Quotas> }
 
 export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
@@ -44,11 +44,11 @@ export async function createProject(
   if (refusal !== null) return err(refusal)
   const written = await deps.management.createProject({
     ...projectDefaults,
+    clientSettings: {},
     ...settings,
     uuid: deps.newUuid(),
     apiToken,
     quotas: { ...noQuotas, ...quotas },
-    clientSettings: {},
     createdAtMs: deps.clock.nowMs(),
   })
   if (!written.ok) return written
@@ -56,7 +56,7 @@ export async function createProject(
   return ok(written.value.value)
 }
 
-/** Quotas that are not named stay as they are. */
+/** Quotas and client settings that are not named stay as they are. */
 export async function updateProject(
   deps: ManageProjectsDeps,
   project: Project,

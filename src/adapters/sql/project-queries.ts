@@ -1,6 +1,7 @@
 // Projects: made, changed, deleted (the row stays, its id is never given again, its token is free), listed.
 
 import type { Kysely } from 'kysely'
+import { mergeObjects } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { NewProject, ProjectStore } from '#ports/management-store.ts'
@@ -28,7 +29,8 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
         if (current === null) return err('not_found')
         if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
           return err('token_taken')
-        const project = { ...current, ...definedOf(patch) }
+        const clientSettings = mergeObjects(current.clientSettings, patch.clientSettings ?? {})
+        const project = { ...current, ...definedOf(patch), clientSettings }
         await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),

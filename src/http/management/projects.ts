@@ -11,6 +11,7 @@ import {
   updateProject,
 } from '#services/manage-projects.ts'
 import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage-secret-keys.ts'
+import { clientSettingsIssue } from '#wire/management/client-settings.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createProjectSchema,
@@ -62,8 +63,11 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (isLimited(caller)) {
           return refusal(permissionDenied('A key that is limited to some projects cannot create another.'))
         }
+        const fields = decodeProject(body)
+        const wrongSetting = settingRefusal(fields.clientSettings)
+        if (wrongSetting !== null) return wrongSetting
         const created = await createProject(deps, {
-          ...decodeProject(body),
+          ...fields,
           name: body.name,
           ...(body.api_token === undefined ? {} : { apiToken: body.api_token }),
         })
@@ -87,12 +91,15 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       prefixes,
       id: 'projects_update',
       tag,
-      summary: 'Change some of a project. Quotas that are not named stay as they are.',
+      summary: 'Change some of a project. Quotas and settings that are not named stay as they are; null unsets one.',
       scope: 'project:write',
       body: updateProjectSchema,
       success: { status: 200, schema: projectSchema },
       handle: async ({ project, body }) => {
-        const updated = await updateProject(deps, project, decodeProject(body))
+        const fields = decodeProject(body)
+        const wrongSetting = settingRefusal(fields.clientSettings)
+        if (wrongSetting !== null) return wrongSetting
+        const updated = await updateProject(deps, project, fields)
         return answerProjectWrite(deps, 200, updated)
       },
     }),
@@ -188,6 +195,11 @@ async function answerProjectWrite(
 ): Promise<Answer> {
   if (written.ok) return answerProject(deps, status, written.value)
   return refusal(written.error === 'not_found' ? notFoundHere : projectErrors[written.error])
+}
+
+function settingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
+  const issue = settings === undefined ? null : clientSettingsIssue(settings)
+  return issue === null ? null : refusal(invalidInput(issue.name, issue.message))
 }
 
 const projectErrors: Record<Exclude<ProjectRefusal, 'not_found'>, WireError> = {

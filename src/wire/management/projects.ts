@@ -2,6 +2,12 @@
 
 import Type, { type Static } from 'typebox'
 import type { Project, Quotas, SecretKeys } from '#core/project.ts'
+import {
+  clientSettingsPatchSchema,
+  clientSettingsSchema,
+  decodeClientSettings,
+  encodeClientSettings,
+} from './client-settings.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 const quota = nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
@@ -31,6 +37,7 @@ export const projectSchema = Type.Object({
   geoip_enabled: Type.Boolean(),
   property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
   quotas: quotasSchema,
+  ...clientSettingsSchema.properties,
   created_at: instantSchema,
 })
 export type ProjectJson = Static<typeof projectSchema>
@@ -46,6 +53,7 @@ const projectFields = {
 
 export const createProjectSchema = Type.Object({
   ...Type.Partial(Type.Object(projectFields)).properties,
+  ...clientSettingsPatchSchema.properties,
   name: projectFields.name,
   api_token: Type.Optional(
     Type.String({ description: 'A project API key of your own: printable ASCII, at most 64 bytes, unique.' }),
@@ -53,7 +61,10 @@ export const createProjectSchema = Type.Object({
 })
 export type CreateProjectJson = Static<typeof createProjectSchema>
 
-export const updateProjectSchema = Type.Partial(Type.Object(projectFields))
+export const updateProjectSchema = Type.Object({
+  ...Type.Partial(Type.Object(projectFields)).properties,
+  ...clientSettingsPatchSchema.properties,
+})
 export type UpdateProjectJson = Static<typeof updateProjectSchema>
 
 /** The one organization of an instance: nothing is stored about it, clients only want something to point at. */
@@ -80,12 +91,14 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
       llm_events: project.quotas.llmEvents,
       survey_responses: project.quotas.surveyResponses,
     },
+    ...encodeClientSettings(project.clientSettings),
     created_at: instant(project.createdAtMs),
   }
 }
 
 /** The fields of a body that are there, in the core's names. */
 export function decodeProject(body: UpdateProjectJson): ProjectChanges {
+  const clientSettings = decodeClientSettings(body)
   return {
     ...(body.name === undefined ? {} : { name: body.name }),
     ...(body.timezone === undefined ? {} : { timezone: body.timezone }),
@@ -95,11 +108,12 @@ export function decodeProject(body: UpdateProjectJson): ProjectChanges {
       ? {}
       : { propertyMatchingVersion: body.property_matching_version }),
     ...(body.quotas === undefined ? {} : { quotas: decodeQuotas(body.quotas) }),
+    ...(clientSettings === undefined ? {} : { clientSettings }),
   }
 }
 
 export type ProjectChanges = Partial<
-  Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion'>
+  Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion' | 'clientSettings'>
 > & { readonly quotas?: Partial<Quotas> }
 
 function decodeQuotas(quotas: NonNullable<UpdateProjectJson['quotas']>): Partial<Quotas> {

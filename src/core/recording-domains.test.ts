@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { isRecordedPage, recordingHost } from './recording-domains.ts'
+
+describe('recordingHost', () => {
+  it('reads the host of an address, a pattern or a bare name', () => {
+    assert.equal(recordingHost('https://App.Example.com:8443/path?x=1'), 'app.example.com')
+    assert.equal(recordingHost('https://*.example.com'), '*.example.com')
+    assert.equal(recordingHost('example.com'), 'example.com')
+    assert.equal(recordingHost('http://localhost:3000'), 'localhost')
+    for (const nothing of ['', 'https://', 'https://exa mple.com', '://x']) assert.equal(recordingHost(nothing), null)
+  })
+})
+
+describe('isRecordedPage', () => {
+  const of = (domains: readonly string[], origin?: string, referer?: string) =>
+    isRecordedPage(domains, { origin, referer })
+
+  it('lets every page in when no domain is named', () => {
+    assert.equal(of([]), true)
+    assert.equal(of([], 'https://anything.example'), true)
+  })
+
+  it('compares whole hosts, whatever scheme, port and path', () => {
+    const domains = ['shop.example']
+    assert.equal(of(domains, 'http://shop.example:8080'), true)
+    assert.equal(of(domains, undefined, 'https://SHOP.example/basket'), true)
+    assert.equal(of(domains, 'https://evil.example', 'https://shop.example/'), true, 'either may say it')
+    for (const other of ['https://www.shop.example', 'https://shop.example.evil.example', 'null', 'shop.example'])
+      assert.equal(of(domains, other), false, other)
+    assert.equal(of(domains), false)
+  })
+
+  it('has * stand for any text, the dots around it included', () => {
+    assert.equal(of(['*.shop.example'], 'https://a.b.shop.example'), true)
+    assert.equal(of(['*.shop.example'], 'https://shop.example'), false)
+    assert.equal(of(['app-*.eu*.example'], 'https://app-7.eu-west.example'), true)
+    assert.equal(of(['app-*.eu*.example'], 'https://app-7.us.example'), false)
+    assert.equal(of(['a*a'], 'https://a'), false, 'two letters are needed')
+    assert.equal(of(['*'], 'https://anything.example'), true)
+  })
+
+  it('lets apps in, which have no page', () => {
+    assert.equal(isRecordedPage(['shop.example'], { 'user-agent': 'posthog-ios/3.2 (iPhone)' }), true)
+    assert.equal(isRecordedPage(['shop.example'], { 'user-agent': 'Mozilla/5.0' }), false)
+  })
+})

@@ -1,0 +1,122 @@
+// What a project tells its clients beside flags, by the names of PostHog's project API. Stored as it was sent
+// (`Project.clientSettings`), what was never set being absent; `../client-config.ts` turns it into what clients read.
+// Source: docs/wire/evaluation.md 2.5.
+
+import Type, { type Static, type TSchema } from 'typebox'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { recordingHost } from '#core/recording-domains.ts'
+import { jsonObjectSchema, nullable } from './shapes.ts'
+
+const onOff = (description?: string) => nullable(Type.Boolean(description === undefined ? {} : { description }))
+const text = (maxLength: number) => Type.String({ minLength: 1, maxLength })
+const urlTriggers = () =>
+  nullable(
+    Type.Array(Type.Object({ url: text(2_000), matching: Type.Literal('regex') }), {
+      maxItems: 100,
+      description: 'Patterns of addresses, read by the browser.',
+    }),
+  )
+
+/** Every one may be null: as it is without being set. */
+export const clientSettingsFields = {
+  autocapture_opt_out: onOff('Browsers send no `$autocapture`.'),
+  autocapture_exceptions_opt_in: onOff(),
+  autocapture_web_vitals_opt_in: onOff(),
+  autocapture_web_vitals_allowed_metrics: nullable(Type.Array(text(20), { maxItems: 20 })),
+  capture_performance_opt_in: onOff('Network timing.'),
+  capture_console_log_opt_in: onOff('Recordings hold the console.'),
+  capture_dead_clicks: onOff(),
+  heatmaps_opt_in: onOff(),
+  surveys_opt_in: onOff('false hides all surveys; otherwise they show while one of them runs.'),
+  survey_config: nullable(jsonObjectSchema('`appearance` of all surveys, and more.')),
+  session_recording_opt_in: onOff(),
+  session_recording_sample_rate: nullable(
+    Type.Unknown({ description: 'Of sessions, 0 to 1, as a number or as decimal text; kept to two places.' }),
+  ),
+  session_recording_minimum_duration_milliseconds: nullable(Type.Integer({ minimum: 0, maximum: 30_000 })),
+  session_recording_linked_flag: nullable(
+    jsonObjectSchema('`{key, variant?}`: recorded are those for whom this flag is on.'),
+  ),
+  session_recording_network_payload_capture_config: nullable(jsonObjectSchema('`recordBody`, `recordHeaders`.')),
+  session_recording_masking_config: nullable(jsonObjectSchema('`maskAllInputs`, `maskTextSelector`, `blockSelector`.')),
+  session_recording_url_trigger_config: urlTriggers(),
+  session_recording_url_blocklist_config: urlTriggers(),
+  session_recording_event_trigger_config: nullable(Type.Array(text(200), { maxItems: 100 })),
+  session_recording_trigger_match_type_config: nullable(Type.Union([Type.Literal('all'), Type.Literal('any')])),
+  session_replay_config: nullable(jsonObjectSchema('`record_canvas`.')),
+  recording_domains: nullable(
+    Type.Array(text(500), {
+      maxItems: 200,
+      description: 'Recorded are pages of these hosts only; `*` in a host is any text.',
+    }),
+  ),
+  flags_persistence_default: onOff(),
+  minimal_flag_called_events: onOff('SDKs send leaner `$feature_flag_called` events.'),
+} satisfies Record<string, TSchema>
+
+export type ClientSettingName = keyof typeof clientSettingsFields
+const names = Object.keys(clientSettingsFields) as ClientSettingName[]
+
+/** Of an answer: every setting is there. */
+export const clientSettingsSchema = Type.Object(clientSettingsFields)
+export type ClientSettingsJson = Static<typeof clientSettingsSchema>
+/** Of a body. */
+export const clientSettingsPatchSchema = Type.Partial(clientSettingsSchema)
+
+/** PostHog's answer has these as booleans from the start. */
+const neverNull: ReadonlySet<string> = new Set([
+  'session_recording_opt_in',
+  'minimal_flag_called_events',
+] satisfies ClientSettingName[])
+
+export function encodeClientSettings(stored: JsonObject): ClientSettingsJson {
+  const settings: JsonObject = {}
+  for (const name of names) settings[name] = ownValue(stored, name) ?? (neverNull.has(name) ? false : null)
+  return settings as unknown as ClientSettingsJson
+}
+
+/** The settings that a body has, as they are stored; undefined when it has none. */
+export function decodeClientSettings(body: object): JsonObject | undefined {
+  const settings: JsonObject = {}
+  for (const name of names) {
+    const value = ownValue(body as JsonObject, name)
+    if (value !== undefined) setOwn(settings, name, name === 'session_recording_sample_rate' ? rateText(value) : value)
+  }
+  return Object.keys(settings).length === 0 ? undefined : settings
+}
+
+export interface ClientSettingIssue {
+  readonly name: ClientSettingName
+  readonly message: string
+}
+
+/** What a schema cannot say. @param settings as `decodeClientSettings` makes them. */
+export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | null {
+  const rate = ownValue(settings, 'session_recording_sample_rate') ?? null
+  if (rate !== null && !(typeof rate === 'string' && /^(?:0\.\d\d|1\.00)$/.test(rate)))
+    return { name: 'session_recording_sample_rate', message: 'A sample rate is a number from 0 to 1.' }
+  const linked = ownValue(settings, 'session_recording_linked_flag') ?? null
+  if (isJsonObject(linked)) {
+    const key = ownValue(linked, 'key')
+    const variant = ownValue(linked, 'variant') ?? null
+    if (typeof key !== 'string' || key === '')
+      return { name: 'session_recording_linked_flag', message: 'The linked flag needs its key.' }
+    if (variant !== null && typeof variant !== 'string')
+      return { name: 'session_recording_linked_flag', message: 'The variant must be text or null.' }
+  }
+  const domains = ownValue(settings, 'recording_domains') ?? null
+  if (Array.isArray(domains)) {
+    const wrong = domains.find(domain => recordingHost(String(domain)) === null)
+    if (wrong !== undefined)
+      return { name: 'recording_domains', message: `There is no host in ${JSON.stringify(wrong)}.` }
+  }
+  return null
+}
+
+/** Decimal text with two places, as PostHog stores it; what is no decimal stays, for `clientSettingsIssue` to refuse. */
+function rateText(value: JsonValue): JsonValue {
+  const literal = isRawNumber(value) ? value.rawJSON : value
+  if (typeof literal !== 'number' && typeof literal !== 'string') return value
+  const written = String(literal)
+  return written.length <= 20 && /^\d+(?:\.\d+)?$/.test(written) ? Number(written).toFixed(2) : value
+}
