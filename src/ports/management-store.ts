@@ -8,7 +8,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
-import type { CohortStore } from './cohort-store.ts'
+import type { CohortStore, LinkedWrite } from './cohort-store.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
 import type { ExperimentStore } from './experiment-store.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
@@ -90,7 +90,7 @@ export interface FlagVersion {
 }
 
 export interface FlagStore {
-  createFlag(input: NewFlag): Promise<Result<Written<Flag>, 'key_taken'>>
+  createFlag(input: NewFlag, options?: LinkedWrite): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
   /**
    * Applies the patch and adds 1 to the version, keeping a snapshot. With `expectedVersion` that is not the current one
    * nothing is written and the current flag comes back. A deleted flag is `not_found` unless the patch says
@@ -100,8 +100,8 @@ export interface FlagStore {
     projectId: number,
     flagId: number,
     patch: FlagPatch,
-    options: { expectedVersion?: number; changedBy: string | null },
-  ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>>
+    options: LinkedWrite & { expectedVersion?: number; changedBy: string | null },
+  ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | 'definitions_changed' | { readonly staleVersion: Flag }>>
   /** `:id` of the API: an id in digits (deleted ones included) or, failing that, a key of a flag that is not deleted. */
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
   /** Without deleted ones, newest first; `search` looks in keys and names, whatever their case. */

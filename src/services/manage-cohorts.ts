@@ -2,17 +2,17 @@
 // by this front before the answer. Members of static cohorts go to the store in batches, so that no write is long.
 
 import type { Cohort } from '#core/cohorts/cohort.ts'
-import { type DefinitionReference, referencesOfCohort } from '#core/cohorts/definition-links.ts'
+import { referencesOfCohort } from '#core/cohorts/definition-links.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import { validateCohortFilters } from '#core/cohorts/validate-cohort.ts'
-import { referenceIssues, usersOfCohort } from '#core/cohorts/validate-references.ts'
+import { usersOfCohort } from '#core/cohorts/validate-references.ts'
 import type { FlagIssue } from '#core/flags/flag-issue.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import { type CohortPatch, type CohortStore, type LinkedWrite, memberIdCountMax } from '#ports/cohort-store.ts'
 import type { Written } from '#ports/management-store.ts'
-import { writeWithLinks } from './write-with-links.ts'
+import { type CheckedWrite, writeDefinition, writeWithLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {
   readonly management: CohortStore
@@ -68,14 +68,13 @@ export async function createCohort(
     createdAtMs: deps.clock.nowMs(),
     createdBy: options.by,
   }
-  const written = await checked(
-    deps,
-    { projectId, id: null, name },
-    isStatic ? null : filters,
-    options,
-    async (linked): Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>> =>
-      deps.management.createCohort(input, linked),
-  )
+  const written = await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
+    projectId,
+    self: { kind: 'cohort', id: null, name },
+    ...looked(isStatic ? null : filters),
+    skipValidation: options.skipValidation,
+    write: linked => deps.management.createCohort(input, linked),
+  })
   return written.ok ? finish(deps, written.value, options.members) : written
 }
 
@@ -95,14 +94,14 @@ export async function updateCohort(
   const isChecked = !cohort.isStatic && (fields.filters !== undefined || comesBack)
   const written =
     fields.deleted === true
-      ? await unused(deps, cohort, options, save)
-      : await checked(
-          deps,
-          { projectId: cohort.projectId, id: cohort.id, name: fields.name ?? cohort.name },
-          isChecked ? (fields.filters ?? cohort.filters) : null,
-          options,
-          save,
-        )
+      ? await deleteUnused(deps, cohort, options, save)
+      : await writeDefinition<Written<Cohort>, CohortRefusal>(deps.management, {
+          projectId: cohort.projectId,
+          self: { kind: 'cohort', id: cohort.id, name: fields.name ?? cohort.name },
+          ...looked(isChecked ? (fields.filters ?? cohort.filters) : null),
+          skipValidation: options.skipValidation,
+          write: save,
+        })
   return written.ok ? finish(deps, written.value, options.members) : written
 }
 
@@ -142,42 +141,23 @@ const staysAsItIs: CohortRefusal = {
 
 type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>>
 
-interface CheckedWrite {
-  readonly written: Written<Cohort>
-  readonly warnings: readonly FlagIssue[]
-}
-
-/** @param filters to check; null: nothing that is evaluated changes. */
-async function checked(
-  deps: ManageCohortsDeps,
-  self: { readonly projectId: number; readonly id: number | null; readonly name: string },
-  filters: JsonObject | null,
-  options: CohortWriteOptions,
-  save: Save,
-): Promise<Result<CheckedWrite, CohortRefusal>> {
-  const issues = filters === null ? [] : validateCohortFilters(filters)
-  if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
-  const references: DefinitionReference[] = filters === null ? [] : referencesOfCohort(filters)
-  if (references.length === 0) return writeAnyway(save, issues)
-  return writeWithLinks<CheckedWrite, CohortRefusal>(deps.management, self.projectId, async (links, linked) => {
-    const found = [...issues, ...referenceIssues({ kind: 'cohort', ...self }, references, links)]
-    if (found.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues: found })
-    const written = await save(options.skipValidation ? {} : linked)
-    return written.ok ? ok({ written: written.value, warnings: found }) : written
-  })
+/** @param filters to look at; null: nothing that is evaluated changes. */
+function looked(filters: JsonObject | null) {
+  if (filters === null) return { issues: [], references: [] }
+  return { issues: validateCohortFilters(filters), references: referencesOfCohort(filters) }
 }
 
 /** Source: PostHog refuses to delete a cohort that active flags use; here inactive ones and other cohorts count as well. */
-async function unused(
+function deleteUnused(
   deps: ManageCohortsDeps,
   cohort: Cohort,
   options: CohortWriteOptions,
   save: Save,
-): Promise<Result<CheckedWrite, CohortRefusal>> {
-  return writeWithLinks<CheckedWrite, CohortRefusal>(deps.management, cohort.projectId, async (links, linked) => {
+): Promise<Result<CheckedWrite<Written<Cohort>>, CohortRefusal>> {
+  return writeWithLinks(deps.management, cohort.projectId, async (links, linked) => {
     const users = usersOfCohort(cohort.id, links)
     const issues = users.length === 0 ? [] : [inUse(users)]
-    if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
+    if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues } as const)
     const written = await save(options.skipValidation ? {} : linked)
     return written.ok ? ok({ written: written.value, warnings: issues }) : written
   })
@@ -190,13 +170,6 @@ function inUse(users: readonly string[]): FlagIssue {
   const others = users.length > namedUsersMax ? ` and ${users.length - namedUsersMax} more` : ''
   const message = `This cohort is used by ${named}${others}. Take it out of their filters before deleting it.`
   return { path: 'deleted', code: 'invalid_input', message }
-}
-
-async function writeAnyway(save: Save, warnings: readonly FlagIssue[]): Promise<Result<CheckedWrite, CohortRefusal>> {
-  const written = await save({})
-  if (written.ok) return ok({ written: written.value, warnings })
-  if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
-  return err(written.error)
 }
 
 async function savePatch(
@@ -220,7 +193,7 @@ function expected({ expectedVersion }: { readonly expectedVersion?: number }) {
 /** Members before the definition is waited for: whoever asks after the answer finds both. */
 async function finish(
   deps: ManageCohortsDeps,
-  { written, warnings }: CheckedWrite,
+  { written, warnings }: CheckedWrite<Written<Cohort>>,
   members: readonly MemberIds[],
 ): Promise<Result<WrittenCohort, CohortRefusal>> {
   let cohort = written.value

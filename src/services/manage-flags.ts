@@ -1,6 +1,7 @@
 // Flags as the private API writes them: validated, normalised, versioned, and served by this front before the answer.
 // What may be stored is decided in `core/flags/validate-flag.ts`; who may write, before we are called.
 
+import { type DefinitionReference, referencesOfFlag } from '#core/cohorts/definition-links.ts'
 import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import type { FlagIssue } from '#core/flags/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/normalize-filters.ts'
@@ -8,12 +9,14 @@ import { type FlagToValidate, validateFlag } from '#core/flags/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import type { FlagPatch, FlagStore, NewFlag, Written } from '#ports/management-store.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads } from './seal-payloads.ts'
+import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
-  readonly management: FlagStore
+  readonly management: FlagStore & Pick<CohortStore, 'findLinks'>
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
   readonly payloadCipher: Pick<PayloadCipher, 'seal'>
@@ -69,9 +72,20 @@ export async function createFlag(
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(deps.payloadCipher, projectId, null, prepared.value.flag)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
-  const written = await deps.management.createFlag(sealed.value.fields)
-  if (!written.ok) return err({ kind: 'key_taken' })
-  return serve(deps, written.value, prepared.value.warnings)
+  const flag = sealed.value.fields
+  const written = await writeDefinition<Written<Flag>, FlagRefusal>(deps.management, {
+    projectId,
+    self: { kind: 'flag', id: null, name: flag.key },
+    references: referencesOfFlag(flag.filters),
+    issues: prepared.value.warnings,
+    skipValidation: options.skipValidation,
+    write: async linked => {
+      const created = await deps.management.createFlag(flag, linked)
+      if (created.ok) return created
+      return err(created.error === 'key_taken' ? { kind: 'key_taken' } : created.error)
+    },
+  })
+  return written.ok ? serve(deps, written.value) : written
 }
 
 /** A flag as the store takes it, with defaults and checked: also for what is stored together with a flag of its own. */
@@ -98,9 +112,8 @@ export async function updateFlag(
   if (!prepared.ok) return prepared
   const sealed = await sealPayloads(deps.payloadCipher, flag.projectId, flag, prepared.value.fields)
   if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
-  const { by } = options
   const expectedVersion = options.expectedVersion ?? (sealed.value.restsOnStored ? flag.version : undefined)
-  return save(deps, flag, sealed.value.fields, { expectedVersion, by }, prepared.value.warnings)
+  return saveChecked(deps, flag, sealed.value.fields, { ...options, expectedVersion }, prepared.value.warnings)
 }
 
 /** Fields of a change as the store takes them, checked: also for what is stored together with a change of its flag. */
@@ -119,15 +132,18 @@ export function prepareFlagFields(
 
 /** Takes the flag out of every answer and frees its key; its history stays. */
 export function deleteFlag(deps: ManageFlagsDeps, flag: Flag, by: string): Promise<Result<WrittenFlag, FlagRefusal>> {
-  return save(deps, flag, { deleted: true }, { by }, [])
+  return saveChecked(deps, flag, { deleted: true }, { by, skipValidation: false }, [])
 }
 
-/** Makes an earlier version the newest one, as it was stored then: not validated again. */
+/**
+ * Makes an earlier version the newest one, as it was stored then: not validated again, but for what it refers to, which may be
+ * gone by now or refer to the flag itself.
+ */
 export async function restoreFlag(
   deps: ManageFlagsDeps,
   flag: Flag,
   version: number,
-  by: string,
+  options: Pick<WriteOptions, 'skipValidation' | 'by'>,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
@@ -146,7 +162,7 @@ export async function restoreFlag(
     isRemoteConfiguration: then.isRemoteConfiguration,
     tags: then.tags,
   }
-  return save(deps, flag, fields, { by }, [])
+  return saveChecked(deps, flag, fields, options, [])
 }
 
 function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): T {
@@ -154,20 +170,46 @@ function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): 
   return { ...fields, filters: normalizeFilters(fields.filters, options.legacyRolloutPercentage) }
 }
 
-async function save(
+/** @param warnings what is wrong with the fields by themselves. */
+async function saveChecked(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: { readonly expectedVersion?: number; readonly by: string },
+  options: { readonly expectedVersion?: number | undefined; readonly skipValidation: boolean; readonly by: string },
   warnings: readonly FlagIssue[],
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const patch: FlagPatch = { ...fields, updatedAtMs: deps.clock.nowMs() }
-  const { expectedVersion, by } = options
+  const written = await writeDefinition<Written<Flag>, FlagRefusal>(deps.management, {
+    projectId: flag.projectId,
+    self: { kind: 'flag', id: flag.id, name: fields.key ?? flag.key },
+    references: changedReferences(flag, fields),
+    issues: warnings,
+    skipValidation: options.skipValidation,
+    write: linked => save(deps, flag, patch, { ...options, ...linked }),
+  })
+  return written.ok ? serve(deps, written.value) : written
+}
+
+/** What may be wrong about references after a change. Inactive flags count, so switching one on changes nothing. */
+function changedReferences(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
+  if (fields.deleted ?? flag.deleted) return []
+  return fields.filters !== undefined || flag.deleted ? referencesOfFlag(fields.filters ?? flag.filters) : []
+}
+
+async function save(
+  deps: ManageFlagsDeps,
+  flag: Flag,
+  patch: FlagPatch,
+  options: LinkedWrite & { readonly expectedVersion?: number | undefined; readonly by: string },
+): Promise<Result<Written<Flag>, FlagRefusal | 'definitions_changed'>> {
+  const { expectedVersion, linksRevision, by } = options
   const written = await deps.management.updateFlag(flag.projectId, flag.id, patch, {
     ...(expectedVersion === undefined ? {} : { expectedVersion }),
+    ...(linksRevision === undefined ? {} : { linksRevision }),
     changedBy: by,
   })
-  if (written.ok) return serve(deps, written.value, warnings)
+  if (written.ok) return written
+  if (written.error === 'definitions_changed') return err('definitions_changed')
   if (written.error === 'not_found') return err({ kind: 'not_found' })
   if (written.error === 'key_taken') return err({ kind: 'key_taken' })
   // Without an expected version only a change at the same moment ends here: then the one we read was the expected one.
@@ -180,8 +222,7 @@ async function save(
 
 async function serve(
   deps: ManageFlagsDeps,
-  written: Written<Flag>,
-  warnings: readonly FlagIssue[],
+  { written, warnings }: CheckedWrite<Written<Flag>>,
 ): Promise<Result<WrittenFlag, never>> {
   await deps.definitionsReady(written.revision)
   return ok({ flag: written.value, warnings })

@@ -1,8 +1,11 @@
 // Writes a definition that refers to others, checked against what there is at the moment of the write: whoever changes the
-// project's definitions in between makes it be checked again.
+// project's definitions in between makes it be checked again. So of two writes that would close a cycle together, or of one
+// that refers to what the other deletes, the later one is refused.
 
-import type { DefinitionLinks } from '#core/cohorts/definition-links.ts'
-import type { Result } from '#core/result.ts'
+import type { DefinitionLinks, DefinitionReference } from '#core/cohorts/definition-links.ts'
+import { type ReferringDefinition, referenceIssues } from '#core/cohorts/validate-references.ts'
+import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import { PortError } from '#ports/port-error.ts'
 
@@ -16,13 +19,56 @@ const attemptCountMax = 10
 export async function writeWithLinks<T, E>(
   store: Pick<CohortStore, 'findLinks'>,
   projectId: number,
-  write: (links: DefinitionLinks, options: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
+  write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
 ): Promise<Result<T, E>> {
   for (let attempt = 1; attempt <= attemptCountMax; attempt++) {
     const links = await store.findLinks(projectId)
     const result = await write(links, { linksRevision: links.revision })
     if (result.ok) return result
-    if (result.error !== 'definitions_changed') return { ok: false, error: result.error as E }
+    if (result.error !== 'definitions_changed') return err(result.error as E)
   }
   throw new PortError('management-store', 'conflict', new Error('the definitions keep changing'))
+}
+
+export interface DefinitionWrite<W, E> {
+  readonly projectId: number
+  readonly self: ReferringDefinition
+  /** What it refers to from now on; empty when nothing about that changes, and then nothing is looked up. */
+  readonly references: readonly DefinitionReference[]
+  /** What is wrong with it by itself. */
+  readonly issues: readonly FlagIssue[]
+  /** Write it whatever is wrong; it comes back as `warnings`. */
+  readonly skipValidation: boolean
+  readonly write: (linked: LinkedWrite) => Promise<Result<W, E | 'definitions_changed'>>
+}
+
+export interface CheckedWrite<W> {
+  readonly written: W
+  readonly warnings: readonly FlagIssue[]
+}
+
+export interface InvalidDefinition {
+  readonly kind: 'invalid'
+  readonly issues: readonly FlagIssue[]
+}
+
+/** Refused as `invalid` for what is wrong with it by itself or by what it refers to. @throws PortError `conflict` */
+export async function writeDefinition<W, E>(
+  store: Pick<CohortStore, 'findLinks'>,
+  definition: DefinitionWrite<W, E>,
+): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
+  const { self, references, issues, skipValidation } = definition
+  if (issues.length > 0 && !skipValidation) return err({ kind: 'invalid', issues })
+  if (references.length === 0) {
+    const written = await definition.write({})
+    if (written.ok) return ok({ written: written.value, warnings: issues })
+    if (written.error === 'definitions_changed') throw new Error('a write that relies on nothing was refused for it')
+    return err(written.error as E)
+  }
+  return writeWithLinks<CheckedWrite<W>, E | InvalidDefinition>(store, definition.projectId, async (links, linked) => {
+    const found = [...issues, ...referenceIssues(self, references, links)]
+    if (found.length > 0 && !skipValidation) return err({ kind: 'invalid', issues: found })
+    const written = await definition.write(skipValidation ? {} : linked)
+    return written.ok ? ok({ written: written.value, warnings: found }) : written
+  })
 }

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import type { Flag } from '#core/flags/flag.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagPatch, FlagStore, FlagVersion, NewFlag } from '#ports/management-store.ts'
+import { haveLinksChanged } from './cohort-queries.ts'
 import { definedOf } from './defined-of.ts'
 import { containsText } from './like.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
@@ -14,8 +15,9 @@ import type { FlagVersionTable, StateSchema } from './schema.ts'
 
 export function flagQueries(db: Kysely<StateSchema>): FlagStore {
   return {
-    createFlag: input =>
+    createFlag: (input, options = {}) =>
       db.transaction().execute(async trx => {
+        if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
         const inserted = await insertFlag(trx, input)
         if (!inserted.ok) return inserted
         return ok({ value: inserted.value, revision: await bumpRevision(trx, input.projectId) })
@@ -23,6 +25,7 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
 
     updateFlag: (projectId, flagId, patch, options) =>
       db.transaction().execute(async trx => {
+        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
         const changed = await changeFlag(trx, projectId, flagId, patch, options)
         if (!changed.ok) return changed
         return ok({ value: changed.value, revision: await bumpRevision(trx, projectId) })

@@ -3,7 +3,8 @@
 // definitions are compiled.
 
 import { dependencyId } from '../flags/flag-dependencies.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.ts'
+import { cohortIdOf } from './cohort-tree.ts'
 
 export interface DefinitionReference {
   readonly kind: 'flag' | 'cohort'
@@ -68,17 +69,11 @@ export function linkedDefinition(
   return { id, name, flagIds: idsOf('flag'), cohortIds: idsOf('cohort') }
 }
 
-/** The cohort that a filter's value names, an id or its digits as text; null for anything else. */
-export function cohortIdOf(value: JsonValue | undefined): number | null {
-  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value ?? null)
-  return id !== undefined && Number.isSafeInteger(id) && id >= 0 ? id : null
-}
-
 function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
   if (!isJsonObject(filter)) return []
   const type = ownValue(filter, 'type')
   if (type === 'cohort') {
-    const id = cohortIdOf(ownValue(filter, 'value'))
+    const id = cohortIdOf(ownValue(filter, 'value') ?? null)
     return id === null ? [] : [{ kind: 'cohort', id, path: `${path}.value` }]
   }
   if (type !== 'flag') return []

@@ -15,7 +15,7 @@ const topTypes = ['OR', 'AND']
 const groupTypes = [...topTypes, 'property']
 const leafTypes = ['person', 'person_metadata', 'cohort', 'flag']
 /** Of PostHog's cohorts: what a person did. Nothing here keeps that by person. */
-const behaviouralTypes = ['behavioral', 'realtime', 'event', 'precalculated-cohort']
+const behaviouralTypes = ['behavioral', 'realtime']
 
 /**
  * Everything that is wrong, in the order it stands in the tree; empty when the filters may be stored. A static cohort's
@@ -81,6 +81,11 @@ class TreeValidation {
   }
 
   private validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
+    // The evaluator takes whatever has a list of values for a group.
+    if (Array.isArray(ownValue(leaf, 'values')))
+      return [
+        issue(`${path}.values`, 'invalid_input', 'A filter has a value; values belong to groups of type OR or AND.'),
+      ]
     const negation = ownValue(leaf, 'negation')
     return [
       ...validateFilter(leaf, path, this.patterns),

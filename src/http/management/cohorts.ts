@@ -2,7 +2,6 @@
 
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage-cohorts.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
@@ -17,20 +16,17 @@ import {
   writtenCohortSchema,
 } from '#wire/management.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, noContent, permissionDenied, refusal } from './answers.ts'
-import { holdsScope } from './authenticate.ts'
+import { answer, invalidInput, noContent, refusal } from './answers.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from './cohort-endpoint.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { countedPage } from './page.ts'
 import { booleanParam, pageParams, textParam } from './query-params.ts'
+import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'cohorts'
 /** A file of some 50,000 uuids; more is sent in several. */
 const formBytesMax = 2 * 1024 * 1024
-const skipValidation = booleanParam(
-  'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
-)
 const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
 
 export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
@@ -62,14 +58,15 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       tag,
       summary: 'Create a cohort: of filters, or static with members by id. `members` says which ids led to nobody.',
       scope: 'cohort:write',
-      query: { skip_validation: skipValidation },
+      query: { skip_validation: skipValidationParam },
       body: createCohortSchema,
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 201, schema: writtenCohortSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
-        if (!maySkip(skips, caller)) return refuseSkipping()
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
         const members = membersOf(body)
         if (!members.ok) return refusal(members.error)
         const created = await createCohort(deps, project.id, decodeCohort(body), {
@@ -98,14 +95,15 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary:
         'Change some of a cohort; adds 1 to its version. Ids and `csv` add members. `deleted: true` deletes it, `false` takes it back.',
       scope: 'cohort:write',
-      query: { skip_validation: skipValidation },
+      query: { skip_validation: skipValidationParam },
       body: updateCohortSchema,
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 200, schema: writtenCohortSchema },
       handle: async ({ caller, cohort, query, body }) => {
         const skips = query.skip_validation === true
-        if (!maySkip(skips, caller)) return refuseSkipping()
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
         const members = membersOf(body)
         if (!members.ok) return refusal(members.error)
         const updated = await updateCohort(deps, cohort, decodeCohort(body), {
@@ -128,7 +126,8 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 204 },
       handle: async ({ caller, cohort, query }) => {
         const skips = query.skip_validation === true
-        if (!maySkip(skips, caller)) return refuseSkipping()
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
         const deleted = await deleteCohort(deps, cohort, { skipValidation: skips })
         return deleted.ok ? noContent : refuseCohort(deleted.error)
       },
@@ -143,12 +142,4 @@ function membersOf(body: UpdateCohortJson): Result<MemberIds[], WireError> {
   const table = parseMemberCsv(body.csv)
   if (!table.ok) return err(invalidInput('csv', table.error))
   return ok(table.value.ids.length === 0 ? members : [...members, table.value])
-}
-
-function maySkip(skips: boolean, caller: PersonalKey): boolean {
-  return !skips || holdsScope(caller, '*')
-}
-
-function refuseSkipping(): Answer {
-  return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }

@@ -11,18 +11,15 @@ import {
   updateFlagSchema,
   writtenFlagSchema,
 } from '#wire/management.ts'
-import { answer, noContent, permissionDenied, refusal } from './answers.ts'
-import { holdsScope } from './authenticate.ts'
+import { answer, noContent } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { answerFlagWrite, flagRoutes, refuseFlag } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
 import { booleanParam, pageParams, textParam } from './query-params.ts'
+import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'feature_flags'
-const skipValidation = booleanParam(
-  'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
-)
 
 export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -57,12 +54,13 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       tag,
       summary: 'Create a flag. It is served by this process when the answer comes.',
       scope: 'feature_flag:write',
-      query: { skip_validation: skipValidation },
+      query: { skip_validation: skipValidationParam },
       body: createFlagSchema,
       success: { status: 201, schema: writtenFlagSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
-        if (skips && !holdsScope(caller, '*')) return refuseSkipping()
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
         const { deleted: _notOnCreate, ...fields } = decodeFlag(body)
         const created = await createFlag(
           deps,
@@ -90,12 +88,13 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       tag,
       summary: 'Change some of a flag; adds 1 to its version. `deleted: true` deletes it, `false` takes it back.',
       scope: 'feature_flag:write',
-      query: { skip_validation: skipValidation },
+      query: { skip_validation: skipValidationParam },
       body: updateFlagSchema,
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, flag, query, body }) => {
         const skips = query.skip_validation === true
-        if (skips && !holdsScope(caller, '*')) return refuseSkipping()
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
         const updated = await updateFlag(deps, flag, decodeFlag(body), {
           ...legacyPercentage(body),
           ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
@@ -119,10 +118,6 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
   ]
-}
-
-function refuseSkipping() {
-  return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
 }
 
 function legacyPercentage(body: { rollout_percentage?: unknown }) {

@@ -13,9 +13,9 @@ import {
   type FlagDiffJson,
   flagActivitySchema,
   flagDiffSchema,
-  flagSchema,
   flagVersionSchema,
   withoutPayloads,
+  writtenFlagSchema,
 } from '#wire/management.ts'
 import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
@@ -23,6 +23,7 @@ import type { ManagementRoute } from './endpoint.ts'
 import { answerFlagWrite, flagRoutes } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
+import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'feature_flags'
 const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')
@@ -87,14 +88,18 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       path: '/versions/:version/restore',
       id: 'feature_flags_versions_restore',
       tag,
-      summary: 'Make an earlier version the newest one.',
+      summary: 'Make an earlier version the newest one. What it refers to has to be there still.',
       scope: 'feature_flag:write',
-      success: { status: 200, schema: flagSchema },
-      handle: async ({ caller, flag, params }) => {
+      query: { skip_validation: skipValidationParam },
+      success: { status: 200, schema: writtenFlagSchema },
+      handle: async ({ caller, flag, params, query }) => {
         const version = versionNumber(params.version!)
         if (version === null) return refusal(noSuchVersion)
-        const restored = await restoreFlag(deps, flag, version, caller.label)
-        return answerFlagWrite(200, restored, { withWarnings: false })
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const restored = await restoreFlag(deps, flag, version, { skipValidation: skips, by: caller.label })
+        return answerFlagWrite(200, restored, { withWarnings: skips })
       },
     }),
     ...flagRoutes(deps, {

@@ -83,7 +83,7 @@ function describeManagement(route: ManagementRoute): Json {
     security: [{ personalApiKey: [] }],
     'x-scope': route.scope,
     parameters: [...pathParameters(route.path), ...queryParameters(operation)],
-    ...(operation.body === null ? {} : { requestBody: { required: true, content: jsonContent(operation.body) } }),
+    ...(operation.body === null ? {} : { requestBody: { required: true, content: bodyContent(operation) } }),
     responses: {
       [status]: { description: 'Done.', ...(schema === null ? {} : { content: jsonContent(schema) }) },
       ...(operation.body === null && Object.keys(operation.query).length === 0
@@ -142,6 +142,11 @@ function queryParameters(operation: Operation): Json[] {
     required: param.required,
     schema: param.schema,
   }))
+}
+
+function bodyContent({ body, takesForms }: Operation): Json {
+  const content = jsonContent(body!)
+  return takesForms ? { ...content, 'multipart/form-data': { schema: body } } : content
 }
 
 function jsonContent(schema: TSchema): Json {

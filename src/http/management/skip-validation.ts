@@ -1,0 +1,16 @@
+// `?skip_validation=true`: definitions are stored whatever they are, for tests and for moving in what another server took.
+
+import type { PersonalKey } from '#ports/management-store.ts'
+import { type Answer, permissionDenied, refusal } from './answers.ts'
+import { holdsScope } from './authenticate.ts'
+import { booleanParam } from './query-params.ts'
+
+export const skipValidationParam = booleanParam(
+  'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
+)
+
+/** Null: it was not asked for, or the key may. */
+export function refuseSkipping(skips: boolean, caller: PersonalKey): Answer | null {
+  if (!skips || holdsScope(caller, '*')) return null
+  return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))
+}
