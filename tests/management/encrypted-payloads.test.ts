@@ -2,7 +2,7 @@
 // Source: docs/wire/evaluation.md 2.7, 7.3; docs/wire/private-api.md §4.
 
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { type RunningFront, startFront } from '../support/front.ts'
@@ -162,10 +162,12 @@ describe('the key of encrypted payloads', () => {
     const again = await startFront({ PENNON_DATA: folder })
     assert.deepEqual(await remoteConfig(again, 'first'), { status: 200, json: secret })
     await again.close()
-    rmSync(keyFile)
     const without = await frontOn(t, { PENNON_DATA: folder })
-    const { status, json } = await remoteConfig(without, 'first')
-    assert.deepEqual([status, json.type, json.code], [500, 'server_error', 'remote_config_decrypt_failed'])
+    for (const spoil of [() => rmSync(keyFile), () => writeFileSync(keyFile, 'half a k')]) {
+      spoil()
+      const { status, json } = await remoteConfig(without, 'first')
+      assert.deepEqual([status, json.type, json.code], [500, 'server_error', 'remote_config_decrypt_failed'])
+    }
   })
 
   it('can be given, and changed by giving the new one before the old one', async t => {

@@ -62,9 +62,16 @@ async function findPayload(
   if (!holdsPayload(text)) return ok(null)
   if (!flag.hasEncryptedPayloads) return ok(text)
   if (caller.kind === 'secret') return ok(redactedPayload)
-  const opened = await options.cipher.open(text, { projectId, valueKey })
-  if (opened !== null) return ok(opened)
-  options.logger.error({ projectId, flagId: flag.id }, 'a payload cannot be decrypted: its encryption key is not here')
+  try {
+    const opened = await options.cipher.open(text, { projectId, valueKey })
+    if (opened !== null) return ok(opened)
+    options.logger.error(
+      { projectId, flagId: flag.id },
+      'a payload cannot be decrypted: its encryption key is not here',
+    )
+  } catch (error) {
+    options.logger.error({ err: error, projectId, flagId: flag.id }, 'encryption keys cannot be read')
+  }
   return err(serverKeyErrors.decryptFailed)
 }
 
