@@ -1,0 +1,109 @@
+// A log-in while PostgreSQL hangs, or lets nobody write: what needs no row keeps its value, and the rest comes back by
+// itself. A rejection that nobody handles fails the file.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
+import { eventually } from '../support/eventually.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { logger } from '../support/postgres-state.ts'
+import {
+  anonymousId,
+  ask,
+  assertBounded,
+  continuityFlags,
+  knownId,
+  storePersons,
+  whole,
+  withoutRows,
+} from './continuity-questions.ts'
+
+describe('experience continuity with its state in PostgreSQL', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+  let url: string
+  let front: RunningFront
+
+  before(async () => {
+    postgres = await startPostgres()
+    url = await postgres.createDatabase()
+    front = await startFront({ DATABASE_URL: url })
+    for (const flag of continuityFlags) await front.api('POST', '/api/projects/@current/feature_flags/', flag)
+    const chunkStore = openPostgresChunkStore({ url, logger })
+    await storePersons(chunkStore, 400)
+    await chunkStore.close()
+  })
+
+  after(async () => {
+    await front?.close()
+    await postgres?.stop()
+  })
+
+  async function isWhole(distinctId: string): Promise<boolean> {
+    const { featureFlags, errorsWhileComputingFlags } = await ask(front.url, distinctId, anonymousId)
+    if (errorsWhileComputingFlags) return false
+    assert.deepEqual(featureFlags, whole)
+    return true
+  }
+
+  it('ends with one row and one answer when many devices of a person ask at once', async () => {
+    assert.ok(await eventually(() => isWhole('visitor-9'), { what: 'sessions with the server' }))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => ask(front.url, 'visitor-0', `device-${index}`)),
+    )
+    const rows = await postgres.query<{ hash_key: string }>(
+      `SELECT hash_key FROM flag_hash_key_override WHERE feature_flag_key = 'rollout-50' AND hash_key LIKE 'device-%'`,
+      [],
+      url,
+    )
+    assert.equal(rows.length, 1)
+    const { featureFlags: expected } = await ask(front.url, 'visitor-0', null)
+    const inTime = answers.filter(({ errorsWhileComputingFlags }) => !errorsWhileComputingFlags)
+    assert.ok(inTime.length > 0, 'a busy machine may let some wait for too long, not all')
+    for (const { featureFlags } of inTime) assert.deepEqual(featureFlags, expected)
+  })
+
+  it('fails flags without a row while the rows are locked, and keeps those that have one', async () => {
+    const locked = postgres.query(
+      `DO $$ BEGIN LOCK TABLE flag_hash_key_override IN EXCLUSIVE MODE; PERFORM pg_sleep(4); END $$`,
+      [],
+      url,
+    )
+    const lockText = `SELECT 1 AS held FROM pg_locks
+      WHERE relation = 'flag_hash_key_override'::regclass AND mode = 'ExclusiveLock' AND granted`
+    await eventually(async () => (await postgres.query(lockText, [], url)).length > 0, { what: 'the lock' })
+    await assertBounded(() => ask(front.url, knownId, anonymousId), withoutRows)
+    assert.equal((await ask(front.url, 'visitor-0', anonymousId)).errorsWhileComputingFlags, false)
+    await locked
+    await eventually(() => isWhole(knownId), { what: 'the row' })
+  })
+
+  it('waits a bounded time for a server that does not move, and goes on when it does', async () => {
+    assert.ok(await isWhole('visitor-2'))
+    const sessions = await postgres.query<{ pid: number }>('SELECT pid FROM pg_stat_activity')
+    const pids = [postgres.pid, ...sessions.map(({ pid }) => pid)]
+    const signal = (name: 'SIGSTOP' | 'SIGCONT') => {
+      for (const pid of pids)
+        try {
+          process.kill(pid, name)
+        } catch (cause) {
+          // The session that asked for the list is among them, and gone.
+          if ((cause as { code?: string }).code !== 'ESRCH') throw cause
+        }
+    }
+    signal('SIGSTOP')
+    try {
+      await assertBounded(() => ask(front.url, 'visitor-2', anonymousId), withoutRows)
+      const flood = await Promise.all(
+        Array.from({ length: 400 }, (_, index) => ask(front.url, `visitor-${index}`, anonymousId)),
+      )
+      for (const { featureFlags } of flood) assert.deepEqual(featureFlags, withoutRows)
+      // One after the other, they would take a hundred seconds.
+      assert.ok(Math.max(...flood.map(({ waitMs }) => waitMs)) < 10_000)
+    } finally {
+      signal('SIGCONT')
+    }
+    await eventually(() => isWhole('visitor-2'), { timeoutMs: 15_000, what: 'the stored row' })
+    await eventually(() => isWhole('visitor-3'), { timeoutMs: 15_000, what: 'a new row' })
+  })
+})

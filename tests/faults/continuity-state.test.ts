@@ -1,0 +1,112 @@
+// A log-in while the state file cannot be written: flags that need no row keep their value, the others come back by
+// themselves. A rejection that nobody handles fails the file.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { startStateThread } from '#adapters/sqlite/state-thread.ts'
+import type { StateMethod } from '#adapters/sqlite/state-writer-protocol.ts'
+import type { HashKeyRow } from '#ports/hash-key-overrides.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { startDecideServer } from '../support/decide-server.ts'
+import { eventually } from '../support/eventually.ts'
+import { startFront } from '../support/front.ts'
+import { testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+import {
+  anonymousId,
+  ask,
+  assertBounded,
+  continuityFlags,
+  knownId,
+  storePersons,
+  whole,
+  withoutRows,
+} from './continuity-questions.ts'
+
+const flagsPath = '/api/projects/@current/feature_flags/'
+
+describe('experience continuity while the state file is written by another process', () => {
+  it('waits a bounded time for the lock, then no more, and goes on when it is free', async t => {
+    const dataFolder = tempDir(t)
+    const front = await startFront({ PENNON_DATA: dataFolder })
+    t.after(() => front.close())
+    for (const flag of continuityFlags) await front.api('POST', flagsPath, flag)
+    const chunkStore = openSqliteChunkStore({ dataFolder })
+    t.after(() => chunkStore.close())
+    await storePersons(chunkStore, 400)
+    assert.deepEqual((await ask(front.url, 'visitor-0', anonymousId)).featureFlags, whole, 'a row is stored')
+
+    const release = await holdState(t, dataFolder)
+    await assertBounded(() => ask(front.url, knownId, anonymousId), withoutRows)
+    const flood = await Promise.all(
+      Array.from({ length: 400 }, (_, index) => ask(front.url, `visitor-${index}`, anonymousId)),
+    )
+    for (const [index, { featureFlags, errorsWhileComputingFlags }] of flood.entries()) {
+      assert.deepEqual(featureFlags, index === 0 ? whole : withoutRows)
+      assert.equal(errorsWhileComputingFlags, index !== 0, 'a stored row still counts')
+    }
+    assert.equal((await ask(front.url, knownId, null)).errorsWhileComputingFlags, false, 'nothing is to be written')
+
+    await release()
+    const isBack = async () => !(await ask(front.url, knownId, anonymousId)).errorsWhileComputingFlags
+    await eventually(isBack, { what: 'the row' })
+    assert.deepEqual((await ask(front.url, knownId, null)).featureFlags, whole, 'by the row that was stored')
+  })
+})
+
+describe('experience continuity while the state thread dies', () => {
+  it('fails the flags without a row alone, and goes on with the next thread', async t => {
+    const dataFolder = tempDir(t)
+    const thread = startStateThread({ dataFolder, access: 'write', busyTimeoutMs: 2_000, logger: silentLogger() })
+    t.after(() => thread.close())
+    await thread.started
+    const chunkStore = openSqliteChunkStore({ dataFolder })
+    const subjects = openSqliteSubjectStore({ dataFolder })
+    t.after(async () => {
+      await chunkStore.close()
+      subjects.close()
+    })
+    await storePersons(chunkStore, 0)
+    const server = await startDecideServer(t, {
+      flags: continuityFlags.map((flag, index) => ({ id: index + 1, ...flag })),
+      project: { apiToken: testProjectKey },
+      subjects,
+      hashKeys: {
+        findHashKeys: subjects.findHashKeys,
+        keepHashKey: assignment => thread.call('keepHashKey', [assignment]) as Promise<readonly HashKeyRow[]>,
+      },
+    })
+    // A call that is not on the list is our own mistake: it ends the thread.
+    const fatal = assert.rejects(thread.call('constructor' as StateMethod, []))
+    const dying = await Promise.all(Array.from({ length: 20 }, () => ask(server.base, knownId, anonymousId)))
+    for (const { featureFlags } of dying) {
+      assert.equal(featureFlags.plain, true)
+      assert.equal(featureFlags.everybody, true)
+      assert.ok(featureFlags['rollout-50'] !== false, 'unknown, or as stored')
+    }
+    await fatal
+    const isBack = async () => !(await ask(server.base, knownId, anonymousId)).errorsWhileComputingFlags
+    await eventually(isBack, { what: 'the next thread' })
+    assert.deepEqual((await ask(server.base, knownId, null)).featureFlags, whole)
+  })
+})
+
+/** @returns what gives the lock back. */
+async function holdState(t: TestContext, dataFolder: string): Promise<() => Promise<void>> {
+  const script = fileURLToPath(new URL('../support/state-holder.ts', import.meta.url))
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, dataFolder], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  t.after(() => void child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  return async () => {
+    const gone = once(child, 'exit')
+    child.stdin.end()
+    await gone
+  }
+}
