@@ -13,12 +13,27 @@ export type {
   Versioned,
 } from '#core/events/chunk.ts'
 
+/** Offsets of the lane's log; `committedAtMs` epoch ms. */
+export interface ChunkPosition {
+  readonly lane: LogLane
+  readonly ownerId: string
+  /** Where the owner took the lane to stand when it read the chunk; absent for what was read from no log. */
+  readonly fromOffset?: number
+  readonly offset: number
+  readonly committedAtMs: number
+}
+
 export interface ChunkStore {
   /**
    * Takes over a lane: from now on commits of other owners are refused. Answers where to read on.
    * `ownerId` is new with each worker process.
    */
   claimPosition(lane: LogLane, ownerId: string): Promise<{ offset: number }>
+  /**
+   * Where a lane stands, without taking it; null when it is not this owner's. Differs from what the owner committed last
+   * when the state came back from an older copy under it.
+   */
+  findOwnPosition(lane: LogLane, ownerId: string): Promise<number | null>
   /**
    * One query each for mappings with their persons, personless ids, groups, group types and projects, all of one moment,
    * and one more for texts that are long. Unknown ones are left out, groups of a project that is not in `projectIds` too.
@@ -32,12 +47,13 @@ export interface ChunkStore {
    * Everything or nothing. Rows are conditional on the version they were read at.
    * @returns `version_conflict` when a person, mapping or group changed since it was loaded, or a distinct id was used with
    *   or without a person against what these changes take for granted: load and process again.
-   *   `not_owner` when another worker claimed the lane: stop.
+   *   `not_owner` when another worker claimed the lane: stop. `position_moved` when the lane is this owner's and stands
+   *   elsewhere: the state came back from an older copy, so read on from where it stands.
    * @throws PortError when the state cannot be written; nothing was.
    */
   commitChunk(
     changes: ChunkChanges,
-    position: { lane: LogLane; ownerId: string; offset: number; committedAtMs: number },
-  ): Promise<'committed' | 'version_conflict' | 'not_owner'>
+    position: ChunkPosition,
+  ): Promise<'committed' | 'version_conflict' | 'not_owner' | 'position_moved'>
   close(): Promise<void>
 }

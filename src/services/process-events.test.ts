@@ -99,6 +99,70 @@ describe('processing the log', () => {
     assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 0, rejected: 0 })
   })
 
+  it('goes on from where the state stands when that came back from an older copy, without doubling anything', async t => {
+    const world = aWorld()
+    await world.append([setEvent(1, 'ada', { visits: 1 })])
+    const { processor } = world.start(t)
+    await eventually(() => world.isProcessed())
+    const copy = structuredClone(world.state)
+    await world.append([setEvent(2, 'ada', { visits: 2 }), setEvent(3, 'bob', { visits: 1 })])
+    await eventually(() => world.isProcessed())
+    Object.assign(world.state, structuredClone(copy))
+    await eventually(() => world.isProcessed())
+    assert.equal(world.person('bob')?.properties.visits, 1, 'without a new event')
+
+    Object.assign(world.state, copy)
+    await world.append([setEvent(4, 'ada', { last: true })])
+    await eventually(() => world.isProcessed())
+    const { visits, last } = world.person('ada')!.properties
+    assert.deepEqual([visits, last, world.person('bob')?.properties.visits], [2, true, 1])
+    assert.deepEqual([...world.events.rows.values()].map(({ uuid }) => uuid.slice(-1)).sort(), ['1', '2', '3', '4'])
+    assert.deepEqual(world.outcomeTotals(), { stored: 4, dropped: 0, rejected: 0 })
+    assert.equal(processor.state(), 'ok')
+  })
+
+  it('repeats a chunk whose state was replaced by an older copy while it was under way', async t => {
+    const world = aWorld()
+    await world.append([setEvent(1, 'ada', { visits: 1 })])
+    let copy: typeof world.state | undefined
+    world.start(t, {
+      faultPoint: name => {
+        if (name !== 'insert' || copy === undefined) return
+        Object.assign(world.state, copy)
+        copy = undefined
+      },
+    })
+    await eventually(() => world.isProcessed())
+    const older = structuredClone(world.state)
+    await world.append([setEvent(2, 'ada', { visits: 2 })])
+    await eventually(() => world.isProcessed())
+    copy = older
+    await world.append([setEvent(3, 'bob', { visits: 1 })])
+    await eventually(() => copy === undefined && world.isProcessed())
+    assert.equal(world.person('ada')?.properties.visits, 2)
+    assert.deepEqual(world.outcomeTotals(), { stored: 3, dropped: 0, rejected: 0 })
+  })
+
+  it('commits behind a gap in the log from where the lane stood before it', async t => {
+    const world = aWorld()
+    await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
+    const log: ProcessorOptions['log'] = {
+      status: (...args) => world.log.status(...args),
+      read: (lane, fromOffset, limits) => world.log.read(lane, Math.max(fromOffset, lane === 'main' ? 2 : 0), limits),
+    }
+    world.start(t, { log, limits: { rowCountMax: 0 } })
+    await eventually(() => world.isProcessed())
+    assert.deepEqual(world.outcomeTotals(), { stored: 4, dropped: 0, rejected: 0 })
+  })
+
+  it('ends, with nothing to do, when another worker has the lane', async t => {
+    const world = aWorld()
+    const first = world.start(t)
+    await eventually(() => first.processor.state() === 'ok')
+    world.start(t)
+    assert.equal(await first.ended, 'not_owner')
+  })
+
   it('waits while the event store is down, goes on measuring the lag, and loses nothing', async t => {
     const world = aWorld()
     world.events.isDown = true

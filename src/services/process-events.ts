@@ -107,6 +107,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
   let current: ProcessingState = 'starting'
   let wake: (() => void) | null = null
   let nudged = false
+  let compareAtMs = 0
 
   function enter(next: ProcessingState): void {
     if (next === current) return
@@ -122,7 +123,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
       while (!signal.aborted) {
         const end = await processNextChunk(signal)
         if (end === 'not_owner') return 'not_owner'
-        if (end === 'nothing_new') await idle(signal)
+        if (end !== 'nothing_new') continue
+        await idle(signal)
+        if ((await compareWhenDue(signal)) === 'not_owner') return 'not_owner'
       }
       return 'stopped'
     } finally {
@@ -137,6 +140,31 @@ export function createProcessor(options: ProcessorOptions): Processor {
     })
   }
 
+  /**
+   * PostgreSQL may come back from an older copy under a worker that has nothing to do: it goes on where the state stands by
+   * then, without waiting for an event to commit.
+   */
+  async function compareWhenDue(signal: AbortSignal): Promise<'not_owner' | 'owner'> {
+    if (performance.now() < compareAtMs) return 'owner'
+    compareAtMs = performance.now() + limits.pollMs
+    for (const lane of lanes) {
+      let stored: number | null | undefined
+      await patiently(signal, 'waiting_for_state', async () => {
+        stored = await state.findOwnPosition(lane, ownerId)
+      })
+      if (stored === null) return 'not_owner'
+      if (stored !== undefined && stored !== positions.get(lane)) await claimAgain(lane, signal)
+    }
+    return 'owner'
+  }
+
+  async function claimAgain(lane: LogLane, signal: AbortSignal): Promise<void> {
+    const before = positions.get(lane)
+    await claim(lane, signal)
+    const offset = positions.get(lane)
+    logger.warn({ lane, before, offset }, 'the state stands elsewhere than it was left; processing goes on from there')
+  }
+
   /** One chunk of the first lane that has something, live first. */
   async function processNextChunk(signal: AbortSignal): Promise<ChunkEnd | 'nothing_new'> {
     for (const lane of lanes) {
@@ -148,6 +176,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       })
       if (chunk === null) return 'stopped'
       const end = await processIfAny(chunk, recordCountMax, signal)
+      if (end === 'position_moved') await claimAgain(lane, signal)
       if (end !== 'nothing_new') return end
     }
     return 'nothing_new'
@@ -181,6 +210,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         else largestShare = Math.max(largestShare, shareOf(size))
       },
       enterState: enter,
+      position: () => positions.get(lane)!,
       onCommitted: (outcomes, nextOffset) => {
         committedCount = nextOffset - positions.get(lane)!
         largestPartCount = Math.max(largestPartCount, committedCount)

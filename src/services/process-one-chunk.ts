@@ -19,7 +19,7 @@ import { backOffMs, waitOrStop } from './back-off.ts'
 
 /** The gap after the step of this name. */
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit'
-export type ChunkEnd = 'committed' | 'not_owner' | 'stopped'
+export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
 export interface ChunkDependencies {
   readonly state: ChunkStore
@@ -40,6 +40,8 @@ export interface ChunkDependencies {
   /** An insert that takes this long is waited for, and told of as if the store were down. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
+  /** Where the chunk's lane stands, as far as this worker knows: behind what `onCommitted` was told last. */
+  readonly position: () => number
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
@@ -142,7 +144,9 @@ async function tryChunk(
   if (changes === null) return 'stopped'
   noteTold(told, processed.rows.overrides)
   await faultPoint?.('insert')
-  const position = { lane: chunk.lane, ownerId, offset: chunk.nextOffset, committedAtMs: clock.nowMs() }
+  // Not where the chunk begins: the log may have a gap before it.
+  const span = { fromOffset: deps.position(), offset: chunk.nextOffset }
+  const position = { lane: chunk.lane, ownerId, ...span, committedAtMs: clock.nowMs() }
   latest.commitOutcomes = changes.outcomes
   const result = await state.commitChunk(changes, position)
   if (result === 'committed') deps.onCommitted(changes.outcomes, chunk.nextOffset)

@@ -31,6 +31,32 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       assert.deepEqual(await chunkStore.claimPosition('main', 'w3'), { offset: 0 })
     })
 
+    it('refuses a commit from where the lane does not stand, and writes nothing of it', async t => {
+      const { chunkStore } = await open(t)
+      await chunkStore.claimPosition('main', 'w1')
+      assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 41 }), 'committed')
+      for (const fromOffset of [0, 40, 42])
+        assert.equal(
+          await commit(chunkStore, { persons: [created(ada)] }, { fromOffset, offset: 50 }),
+          'position_moved',
+        )
+      assert.deepEqual((await load(chunkStore, ['ada'])).persons, [])
+      assert.equal(await chunkStore.findOwnPosition('main', 'w1'), 41)
+      assert.equal(await commit(chunkStore, {}, { fromOffset: 41, offset: 50 }), 'committed')
+      await chunkStore.claimPosition('main', 'w2')
+      assert.equal(await commit(chunkStore, {}, { fromOffset: 0, offset: 60 }), 'not_owner')
+    })
+
+    it('tells where a lane stands to its owner alone, and gives it to nobody by that', async t => {
+      const { chunkStore, openAnotherChunkStore } = await open(t)
+      assert.equal(await chunkStore.findOwnPosition('main', 'w1'), null)
+      await chunkStore.claimPosition('main', 'w1')
+      assert.equal(await chunkStore.findOwnPosition('main', 'w1'), 0)
+      assert.equal(await openAnotherChunkStore().findOwnPosition('main', 'w2'), null)
+      assert.equal(await chunkStore.findOwnPosition('historical', 'w1'), null)
+      assert.equal(await commit(chunkStore, {}, { offset: 41 }), 'committed')
+    })
+
     it('refuses a commit to a lane that nobody claimed', async t => {
       const { chunkStore } = await open(t)
       assert.equal(await commit(chunkStore, {}, { offset: 1 }), 'not_owner')

@@ -20,8 +20,15 @@ export function memoryChunkStore(state: MemoryState): ChunkStore {
       return loaded.textBytes > textBytesMax ? 'too_large' : loaded
     },
 
-    async commitChunk(changes, { lane, ownerId, offset, committedAtMs }) {
-      if (state.positions.get(lane)?.ownerId !== ownerId) return 'not_owner'
+    async findOwnPosition(lane, ownerId) {
+      const position = state.positions.get(lane)
+      return position?.ownerId === ownerId ? position.offset : null
+    },
+
+    async commitChunk(changes, { lane, ownerId, fromOffset, offset, committedAtMs }) {
+      const position = state.positions.get(lane)
+      if (position?.ownerId !== ownerId) return 'not_owner'
+      if (fromOffset !== undefined && position.offset !== fromOffset) return 'position_moved'
       const next = copyOf(state)
       if (!apply(next, changes)) return 'version_conflict'
       next.positions.set(lane, { ownerId, offset, committedAtMs })

@@ -18,6 +18,7 @@ const lockMsMax = 5_000
 const connectMsMax = 5_000
 
 const claimPositionText = numbered(shared.claimPositionText)
+const findOwnPositionText = numbered(shared.findOwnPositionText)
 const advancePositionText = numbered(shared.advancePositionText)
 
 /** On a state that has been migrated. Opens nothing before the first call. */
@@ -45,6 +46,19 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       }
     },
 
+    async findOwnPosition(lane, ownerId) {
+      try {
+        const { rows } = await pool.query<[number]>({
+          text: findOwnPositionText,
+          values: [lane, ownerId],
+          rowMode: 'array',
+        })
+        return rows[0]?.[0] ?? null
+      } catch (cause) {
+        throw postgresPortError(cause)
+      }
+    },
+
     async loadChunk(subjects, textBytesMax) {
       try {
         return await inTransaction(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', session =>
@@ -55,18 +69,22 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       }
     },
 
-    async commitChunk(changes, { offset, committedAtMs, lane, ownerId }) {
+    async commitChunk(changes, { fromOffset, offset, committedAtMs, lane, ownerId }) {
       try {
         await inTransaction(pool, 'BEGIN', async session => {
           // Before any other lock: whoever writes definitions holds it before theirs.
           if (changes.groupTypes.length > 0) await session.query(`SELECT pg_advisory_xact_lock(${definitionsLock})`)
-          const { rowCount } = await session.query(advancePositionText, [offset, committedAtMs, lane, ownerId])
-          if (rowCount !== 1) throw new NotOwner()
+          const values = [offset, committedAtMs, lane, ownerId, fromOffset ?? null]
+          const { rowCount } = await session.query(advancePositionText, values)
+          if (rowCount !== 1) {
+            const { rows } = await session.query(findOwnPositionText, [lane, ownerId])
+            throw new PositionLost(rows.length === 0 ? 'not_owner' : 'position_moved')
+          }
           await writeChanges(session, changes)
         })
         return 'committed'
       } catch (cause) {
-        if (cause instanceof NotOwner) return 'not_owner'
+        if (cause instanceof PositionLost) return cause.how
         if (cause instanceof VersionConflict) return 'version_conflict'
         const failure = postgresPortError(cause)
         // A deadlock, or a reference that another transaction took away in between.
@@ -79,5 +97,12 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
   }
 }
 
-/** Thrown to leave the transaction: another worker has claimed the lane. */
-class NotOwner extends Error {}
+/** Thrown to leave the transaction. */
+class PositionLost extends Error {
+  readonly how: 'not_owner' | 'position_moved'
+
+  constructor(how: 'not_owner' | 'position_moved') {
+    super(how)
+    this.how = how
+  }
+}

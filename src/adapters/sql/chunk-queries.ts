@@ -12,9 +12,13 @@ export const claimPositionText = `
   ON CONFLICT (lane) DO UPDATE SET owner = excluded.owner
   RETURNING "offset"`
 
-/** offset, committed_at, lane, owner */
+/** lane, owner */
+export const findOwnPositionText = `SELECT "offset" FROM log_position WHERE lane = ? AND owner = ?`
+
+/** offset, committed_at, lane, owner, offset before; null: whichever it is */
 export const advancePositionText = `
-  UPDATE log_position SET "offset" = ?, committed_at = ? WHERE lane = ? AND owner = ?`
+  UPDATE log_position SET "offset" = ?, committed_at = ?
+  WHERE lane = ? AND owner = ? AND "offset" = coalesce(?, "offset")`
 
 /** Parameters: longest properties, longest marks (longer ones are left out), project_id, then distinct ids. */
 export const loadMappedPersonsText = (count: number): string => `

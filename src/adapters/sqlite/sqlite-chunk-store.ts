@@ -2,7 +2,7 @@
 // of rows. Everything is read and computed before the write lock is asked for; holding it is only for writing.
 
 import * as text from '#adapters/sql/chunk-queries.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ChunkChanges, ChunkPosition, ChunkStore } from '#ports/chunk-store.ts'
 import { prepareChunkWriter, VersionConflict } from './chunk-commit.ts'
 import { prepareChunkLoader } from './chunk-load.ts'
 import { openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
@@ -13,12 +13,13 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   const load = database.transaction(prepareChunkLoader(database))
   const write = prepareChunkWriter(database)
   const claim = database.prepare<[string, string], number>(text.claimPositionText).pluck()
-  const advance = database.prepare<[number, number, string, string]>(text.advancePositionText)
+  const findOwn = database.prepare<[string, string], number>(text.findOwnPositionText).pluck()
+  const advance = database.prepare<[number, number, string, string, number | null]>(text.advancePositionText)
 
   const commit = database.transaction(
-    (changes: Parameters<ChunkStore['commitChunk']>[0], position: Parameters<ChunkStore['commitChunk']>[1]): void => {
-      const { offset, committedAtMs, lane, ownerId } = position
-      if (advance.run(offset, committedAtMs, lane, ownerId).changes !== 1) throw new NotOwner()
+    (changes: ChunkChanges, { fromOffset, offset, committedAtMs, lane, ownerId }: ChunkPosition): void => {
+      if (advance.run(offset, committedAtMs, lane, ownerId, fromOffset ?? null).changes !== 1)
+        throw new PositionLost(findOwn.get(lane, ownerId) === undefined ? 'not_owner' : 'position_moved')
       write(changes)
     },
   )
@@ -27,6 +28,14 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
     async claimPosition(lane, ownerId) {
       try {
         return { offset: claim.get(lane, ownerId)! }
+      } catch (cause) {
+        throw statePortError(cause)
+      }
+    },
+
+    async findOwnPosition(lane, ownerId) {
+      try {
+        return findOwn.get(lane, ownerId) ?? null
       } catch (cause) {
         throw statePortError(cause)
       }
@@ -45,7 +54,7 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
         commit.immediate(changes, position)
         return 'committed'
       } catch (cause) {
-        if (cause instanceof NotOwner) return 'not_owner'
+        if (cause instanceof PositionLost) return cause.how
         if (cause instanceof VersionConflict) return 'version_conflict'
         throw statePortError(cause)
       }
@@ -57,5 +66,12 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
   }
 }
 
-/** Thrown to leave the transaction: another worker has claimed the lane. */
-class NotOwner extends Error {}
+/** Thrown to leave the transaction. */
+class PositionLost extends Error {
+  readonly how: 'not_owner' | 'position_moved'
+
+  constructor(how: 'not_owner' | 'position_moved') {
+    super(how)
+    this.how = how
+  }
+}
