@@ -3,6 +3,7 @@
 import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { runBacklog } from './backlog.ts'
+import { runEvaluations } from './evaluations.ts'
 
 const soaks: Record<string, () => Promise<boolean>> = {
   kill: async () => {
@@ -14,6 +15,11 @@ const soaks: Record<string, () => Promise<boolean>> = {
       `${result.acknowledgedCount} acknowledged, ${result.missing.length} missing, ${result.doubled.length} doubled`,
     )
     return result.missing.length === 0 && result.doubled.length === 0
+  },
+  evaluation: async () => {
+    const seed = testSeed()
+    console.log(`SEED=${seed}`)
+    return runEvaluations({ pairCount: Number(process.env.PAIRS ?? 1_000_000), seed, log: console.log })
   },
   backlog: async () => {
     const seed = testSeed()

@@ -1,0 +1,30 @@
+// A million random pairs of flag and person, decided by `/flags` and by the evaluator inside posthog-node.
+
+import { compareRound, emptyComparison } from '../decide/differential/compare-with-sdk.ts'
+import { startPennon } from '../support/pennon.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+
+export interface EvaluationsOptions {
+  readonly pairCount: number
+  readonly seed: number
+  readonly log: (line: string) => void
+}
+
+/** @throws AssertionError for a difference that is not documented. @returns true: there was none. */
+export async function runEvaluations({ pairCount, seed, log }: EvaluationsOptions): Promise<boolean> {
+  const random = seededRandom(seed)
+  const comparison = emptyComparison()
+  while (comparison.pairCount < pairCount) {
+    // A server keeps no more than a few dozen of these projects, as people do.
+    const pennon = await startPennon()
+    try {
+      for (let round = 0; round < 10 && comparison.pairCount < pairCount; round++)
+        await compareRound(pennon, random, { flagCount: 100, cohortCount: 12, subjectCount: 200 }, comparison)
+    } finally {
+      await pennon.stop()
+    }
+    log(`${comparison.pairCount} pairs, ${comparison.equalCount} equal`)
+  }
+  log(JSON.stringify(comparison, null, 2))
+  return true
+}
