@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
+import { pythonWith } from './python-environment.ts'
 
 // Published versions of posthog-python, unmodified, in virtual environments of their own. Source: docs/wire/clients.md
 // 3.2, 13 rows 22–27.
@@ -150,24 +150,3 @@ it('the README’s program for Python works as printed', async () => {
   const [order] = (await storedEvents(pennon, 'ada')).filter(({ event }) => event === 'order placed')
   assert.equal(order?.properties['$feature/new-checkout'], true)
 })
-
-/** The interpreter of a virtual environment with that version, made when it is not there yet. */
-function pythonWith(version: string): string {
-  const folder = join(homedir(), '.cache', 'pennon-test', `posthog-python-${version}`)
-  const python = join(folder, 'bin', 'python')
-  if (existsSync(python)) return python
-  mkdirSync(join(folder, '..'), { recursive: true })
-  try {
-    execFileSync('python3', ['-m', 'venv', folder], { stdio: 'pipe' })
-    execFileSync(python, ['-m', 'pip', 'install', '--quiet', `posthog==${version}`], {
-      stdio: 'pipe',
-      timeout: 120_000,
-    })
-  } catch (cause) {
-    rmSync(folder, { recursive: true, force: true }) // half of one would pass for a whole one
-    throw new Error(`no virtual environment with posthog ${version} (python3, its venv module and pip are needed)`, {
-      cause,
-    })
-  }
-  return python
-}
