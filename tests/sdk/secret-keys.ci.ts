@@ -17,9 +17,9 @@ before(async () => {
   const flags = '/api/projects/@current/feature_flags/'
   const everyone = [{ rollout_percentage: 100 }]
   await front.api('POST', flags, { key: 'on', filters: { groups: everyone, payloads: { true: '{"a":1}' } } })
-  const config = {
+  const remote = {
     is_remote_configuration: true,
-    filters: { groups: everyone, payloads: { true: '{"limits": [1, 2]}' } },
+    filters: { groups: everyone, payloads: { true: config } },
   }
   await front.api('POST', flags, { key: 'config', ...remote })
   await front.api('POST', flags, { key: 'sealed', ...remote, has_encrypted_payloads: true })
