@@ -31,7 +31,9 @@ export function evaluateFlag(
   const early = reader.pausedAt === null ? decideEarly(flag, reader) : null
   const outcome = early ?? decideBySets(flag, reader, decided)
   if (reader.failure === null) return outcome
-  return reader.failure === outOfTime ? null : flag.outcomes.unknown(reader.failure)
+  if (reader.failure === outOfTime) return null
+  if (reader.trace !== null) reader.trace.flagFailed()
+  return flag.outcomes.unknown(reader.failure)
 }
 
 /** Enrolment and holdout, which come before every set. */

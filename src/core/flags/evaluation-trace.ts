@@ -89,7 +89,9 @@ export class EvaluationTrace {
   beginFlag(flag: CompiledFlag): void {
     const known = this.flags.get(flag)
     this.flag = known ?? { flag, enrollment: null, holdout: null, sets: [], variantHash01: null }
-    if (known === undefined) this.flags.set(flag, this.flag)
+    if (known !== undefined) return
+    this.flags.set(flag, this.flag)
+    this.set = null
   }
 
   enrollmentRead(value: JsonValue | undefined): void {
@@ -129,6 +131,11 @@ export class EvaluationTrace {
 
   setAnswered(missed: SetOffReason | null): void {
     this.set!.missed = missed
+  }
+
+  /** Also a set that matched, when the variant could not be picked. */
+  flagFailed(): void {
+    if (this.set !== null) this.set.missed = undefined
   }
 
   variantHashed(hash01: number): void {

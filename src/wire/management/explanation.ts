@@ -65,9 +65,8 @@ function summaryOf(
 ): string {
   const name = short(stored.key)
   const why = reason === null ? '' : `: ${reason.description}`
-  const result = value === null ? 'could not be computed' : `${JSON.stringify(value)}`
-  if (leftOut === null)
-    return `${name} is ${result} for ${short(request.distinctId ?? '')}${why}.`.replace('is could', 'could')
+  const result = value === null ? 'unknown, because it could not be computed' : JSON.stringify(value)
+  if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${why}.`
   const problem = project.problems.find(({ flagId }) => flagId === stored.id)
   if (leftOut === 'unreadable') return `${name} ${leftOutTexts.unreadable}: ${problem?.message ?? 'unknown'}.`
   const wouldBe = reason === null ? '' : `; it would be ${result}${why}`
