@@ -2,42 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { evaluateFlags, FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import {
-  type EvaluationSubject,
-  noGroupRows,
-  noHashKeyOverrides,
-  noStaticCohorts,
-} from '#core/flags/evaluation-subject.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
 import { flagValue } from '#core/flags/flag-outcome.ts'
-import type { FlagSelection } from '#core/flags/select-flags.ts'
 import type { JsonObject, JsonValue, PropertyBag } from '#core/json.ts'
 import { ok } from '#core/result.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
-
-const all: FlagSelection = {
-  flagKeys: null,
-  contexts: [],
-  runtime: { declared: null, userAgent: '', hasBrowserHeader: false },
-  surveyFlagsOnly: false,
-}
-
-function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
-  return {
-    distinctId: 'user-1',
-    anonDistinctId: null,
-    deviceId: null,
-    groups: {},
-    personProperties: {},
-    groupProperties: {},
-    geoip: null,
-    person: ok(null),
-    groupRows: noGroupRows,
-    hashKeyOverrides: noHashKeyOverrides,
-    staticCohortIds: noStaticCohorts,
-    nowMs: Date.parse('2026-01-15T12:00:00Z'),
-    ...over,
-  }
-}
+import { allFlags, aSubject } from '../support/evaluation-subject.ts'
 
 function valuesOf(evaluation: FlagEvaluation): Map<string, boolean | string | undefined> {
   const values = new Map<string, boolean | string | undefined>()
@@ -47,7 +17,7 @@ function valuesOf(evaluation: FlagEvaluation): Map<string, boolean | string | un
   return values
 }
 
-function evaluate(definitions: TestDefinitions, subject: Partial<EvaluationSubject> = {}, selection = all) {
+function evaluate(definitions: TestDefinitions, subject: Partial<EvaluationSubject> = {}, selection = allFlags) {
   return valuesOf(evaluateFlags(compileTestProject(definitions), selection, aSubject(subject)))
 }
 
@@ -98,7 +68,7 @@ describe('evaluation', () => {
     let sliceCount = 1
     while (!sliced.advance(() => true)) sliceCount++
     assert.ok(sliceCount > 3, `${sliceCount} slices`)
-    assert.deepEqual(valuesOf(sliced), valuesOf(evaluateFlags(project, all, subject)))
+    assert.deepEqual(valuesOf(sliced), valuesOf(evaluateFlags(project, allFlags, subject)))
   })
 
   it('looks at the time after every flag once a large value is among what they read', () => {
@@ -134,7 +104,7 @@ describe('evaluation', () => {
       personFlag(7, 'bad-pattern', 'plan', '(?=a)', 'regex'),
     ]
     const project = compileTestProject({ flags })
-    const evaluation = evaluateFlags(project, all, aSubject())
+    const evaluation = evaluateFlags(project, allFlags, aSubject())
     assert.deepEqual(Object.fromEntries(valuesOf(evaluation)), { good: true, behind: false, 'bad-pattern': false })
     assert.equal(evaluation.hasErrors, false)
     assert.deepEqual(
@@ -146,7 +116,7 @@ describe('evaluation', () => {
   it('drops a flag that cannot be compiled, and keeps the rest of the project', () => {
     const flags = [personFlag(1, 'dated', 'at', '2026-01-01', 'is_date_before'), personFlag(2, 'plain', 'plan', 'pro')]
     const project = compileTestProject({ flags, project: { timezone: 'Mars/Olympus' } })
-    const evaluation = evaluateFlags(project, all, aSubject({ personProperties: { plan: 'pro' } }))
+    const evaluation = evaluateFlags(project, allFlags, aSubject({ personProperties: { plan: 'pro' } }))
     assert.deepEqual([...valuesOf(evaluation)], [['plain', true]])
     assert.match(project.problems[0]!.message, /cannot be compiled/)
   })
@@ -196,7 +166,7 @@ describe('evaluation', () => {
       bucketing_identifier: 'device_id',
       filters: { early_exit: true, groups: [{ rollout_percentage: 100 }, { rollout_percentage: 100 }] },
     }
-    const evaluation = evaluateFlags(compileTestProject({ flags: [flag] }), all, aSubject())
+    const evaluation = evaluateFlags(compileTestProject({ flags: [flag] }), allFlags, aSubject())
     assert.equal(evaluation.outcomes[0]!.reason, 'out_of_rollout_bound')
     assert.equal(evaluation.outcomes[0]!.conditionIndex, 1)
     assert.equal(evaluate({ flags: [flag] }, { deviceId: 'd' }).get('device'), true)
@@ -227,7 +197,7 @@ describe('evaluation', () => {
     let deep: JsonValue = 1
     for (let depth = 0; depth < 200_000; depth++) deep = [deep]
     const person = ok({ properties: { a: deep, plan: 'pro' }, createdAtMs: 0 })
-    const evaluation = evaluateFlags(compileTestProject({ flags }), all, aSubject({ person }))
+    const evaluation = evaluateFlags(compileTestProject({ flags }), allFlags, aSubject({ person }))
     assert.deepEqual(
       [...valuesOf(evaluation)],
       [
