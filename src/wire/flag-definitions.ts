@@ -2,6 +2,8 @@
 // percentages without a fraction they do not need, payloads as text, dependencies by key. What cannot be read here is left
 // out, so that a client asks the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
+import { CohortGraph, type CohortNode } from '#core/cohorts/cohort-graph.ts'
+import { cohortIdOf, isGroup } from '#core/cohorts/cohort-tree.ts'
 import { payloadText } from '#core/flags/compile-flag.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import { dependencyChain, dependencyId } from '#core/flags/flag-dependencies.ts'
@@ -9,50 +11,89 @@ import { readFilters } from '#core/flags/flag-filters.ts'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 
-export interface DefinitionsEncoder {
-  /** How many flags there are to encode. */
-  readonly flagCount: number
-  /** One flag's JSON text, '' for one that clients are not given. By index, in the order of keys. */
-  encodeFlag(index: number): string
-  /** The whole body around the texts of all flags. */
-  finish(flagTexts: readonly string[]): string
+/**
+ * The whole body, in steps: one for each flag, in the order of keys, and one for each cohort, so that whoever prepares a
+ * project with thousands can pause in between.
+ */
+export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
+  const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
+  const cohorts = new CohortGraph(definitions.cohorts)
+  const rewrite = dependencyRewrite(existing, cohorts)
+  const flagTexts: string[] = []
+  const cohortIds = new Set<number>()
+  for (const flag of existing.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    const filters = filtersForClients(flag, rewrite)
+    if (filters === null) continue
+    for (const id of referencesIn(flag).cohortIds) cohortIds.add(id)
+    flagTexts.push(JSON.stringify(encodeFlag(flag, filters)))
+    yield
+  }
+  const cohortTexts: string[] = []
+  for (const id of reachedFrom(cohortIds, cohorts)) {
+    const text = cohortText(cohorts.node(id)!, rewrite)
+    if (text !== null) cohortTexts.push(text)
+    yield
+  }
+  const groupTypes = Object.fromEntries(definitions.groupTypes.map(type => [String(type.index), type.name]))
+  return (
+    `{"flags":[${flagTexts.join(',')}],` +
+    `"group_type_mapping":${JSON.stringify(groupTypes)},"cohorts":{${cohortTexts.join(',')}},` +
+    `"property_matching_version":${definitions.project.propertyMatchingVersion}}`
+  )
 }
 
-/** Flag by flag, so that whoever prepares a project with thousands can pause between them. */
-export function definitionsEncoder(definitions: ProjectDefinitions): DefinitionsEncoder {
-  const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
-  const ordered = existing.toSorted((a, b) => (a.key < b.key ? -1 : 1))
-  const byId = new Map(existing.map(flag => [flag.id, flag]))
+type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
+
+/** How a test of a flag is told to clients. Dependencies lead through cohorts as well. */
+function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): DependencyRewrite {
+  const byId = new Map(flags.map(flag => [flag.id, flag]))
   const testedBy = new Map<number, readonly number[]>()
   const testedIds = (id: number): readonly number[] | undefined => {
     const flag = byId.get(id)
     if (flag === undefined) return undefined
     const known = testedBy.get(id)
     if (known !== undefined) return known
-    const ids = idsTestedBy(flag)
+    const ids = idsTestedBy(flag, cohorts)
     testedBy.set(id, ids)
     return ids
   }
-  const rewrite: DependencyRewrite = id => {
+  return id => {
     const chain = dependencyChain(id, testedIds).map(link => byId.get(link)!.key)
     return { key: byId.get(id)?.key, chain }
   }
-  return {
-    flagCount: ordered.length,
-    encodeFlag: index => {
-      const flag = ordered[index]!
-      const filters = filtersForClients(flag, rewrite)
-      return filters === null ? '' : JSON.stringify(encodeFlag(flag, filters))
-    },
-    finish: flagTexts => {
-      const groupTypes = Object.fromEntries(definitions.groupTypes.map(type => [String(type.index), type.name]))
-      return (
-        `{"flags":[${flagTexts.filter(text => text !== '').join(',')}],` +
-        `"group_type_mapping":${JSON.stringify(groupTypes)},"cohorts":{},` +
-        `"property_matching_version":${definitions.project.propertyMatchingVersion}}`
-      )
-    },
+}
+
+/** These cohorts and those that they refer to, as far as they exist, ascending. */
+function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): number[] {
+  const reached = new Set<number>()
+  const open = [...cohortIds]
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    cohorts.reach(id)
+    const node = cohorts.node(id)
+    if (node === undefined || reached.has(id)) continue
+    reached.add(id)
+    for (const other of node.tree?.cohortIds ?? []) open.push(other)
   }
+  return [...reached].sort((a, b) => a - b)
+}
+
+/**
+ * Null for one that clients are not given: static, or one that fails every flag that asks for it. Clients would take an
+ * empty tree for everybody, and follow a circle for ever.
+ */
+function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
+  if (tree === null || fault !== null) return null
+  const top = ownValue(cohort.filters, 'properties') as JsonObject
+  return `"${cohort.id}":${JSON.stringify(groupForClients(top, rewrite))}`
+}
+
+/** As deep as a readable tree can be, which is not very. */
+function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const values = listOf(ownValue(group, 'values')).map(value => {
+    const entry = value as JsonObject
+    return isGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
+  })
+  return replaced(group, { values })
 }
 
 function encodeFlag(flag: Flag, filters: JsonObject): object {
@@ -74,19 +115,32 @@ function encodeFlag(flag: Flag, filters: JsonObject): object {
 }
 
 /** An inactive flag is false whatever it tests. */
-function idsTestedBy(flag: Flag): number[] {
+function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
   if (!flag.active) return []
-  const ids: number[] = []
-  for (const set of listOf(ownValue(flag.filters, 'groups'))) {
-    for (const filter of listOf(memberOf(set, 'properties'))) {
-      const id = isJsonObject(filter) ? testedFlagId(filter) : null
-      if (id !== null) ids.push(id)
-    }
+  const { flagIds, cohortIds } = referencesIn(flag)
+  const ids = new Set(flagIds)
+  for (const cohortId of cohortIds) {
+    cohorts.reach(cohortId)
+    for (const id of cohorts.flagIdsFrom(cohortId)) ids.add(id)
   }
-  return ids
+  return [...ids]
 }
 
-type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
+/** What the filters of its sets name. */
+function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
+  const flagIds: number[] = []
+  const cohortIds: number[] = []
+  for (const set of listOf(ownValue(flag.filters, 'groups'))) {
+    for (const filter of listOf(memberOf(set, 'properties'))) {
+      if (!isJsonObject(filter)) continue
+      const flagId = testedFlagId(filter)
+      if (flagId !== null) flagIds.push(flagId)
+      const cohortId = ownValue(filter, 'type') === 'cohort' ? cohortIdOf(ownValue(filter, 'value') ?? null) : null
+      if (cohortId !== null) cohortIds.push(cohortId)
+    }
+  }
+  return { flagIds, cohortIds }
+}
 
 /** Null for filters whose shape the evaluator does not read either. */
 function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject | null {

@@ -151,6 +151,62 @@ describe('definitions for local evaluation', () => {
     assert.deepEqual(tested('dangling').dependency_chain, [])
   })
 
+  it('hold the cohorts that flags reach, inactive flags among them, and tell their tests of flags as those of flags', async () => {
+    const createCohort = async (body: object, skipValidation = false) => {
+      const query = skipValidation ? '?skip_validation=true' : ''
+      return (await front.api<{ id: number }>('POST', `/api/projects/@current/cohorts/${query}`, body)).id
+    }
+    const described = (type: string, ...values: object[]) => ({ properties: { type, values } })
+    const inCohort = (id: number) => ({ key: 'id', type: 'cohort', value: id })
+    const asks = (id: number) => ({ key: String(id), type: 'flag', value: true, operator: 'flag_evaluates_to' })
+    const plan = { key: 'plan', type: 'person', value: 'pro', operator: 'exact' }
+    const onlyFor = (id: number) => ({ groups: [{ properties: [inCohort(id)] }] })
+
+    const tested = await createFlag({ key: 'tested-by-cohort' })
+    const inner = await createCohort({
+      name: 'inner',
+      filters: described('OR', plan, { ...asks(tested.id), negation: true }),
+    })
+    const listed = await createCohort({ name: 'listed', is_static: true })
+    const outer = await createCohort({
+      name: 'outer',
+      filters: described('AND', { type: 'OR', values: [inCohort(inner), inCohort(listed)] }),
+    })
+    const unused = await createCohort({ name: 'unused', filters: described('OR', plan) })
+    const gone = await createCohort({ name: 'gone', filters: described('OR', asks(999_999)) }, true)
+    const unreadable = await createCohort({ name: 'unreadable', filters: { properties: 'x' } }, true)
+    const empty = await createCohort({ name: 'empty', filters: {} }, true)
+    const circle = await createCohort({ name: 'circle', filters: {} }, true)
+    await front.api('PATCH', `/api/projects/@current/cohorts/${circle}/?skip_validation=true`, {
+      filters: described('OR', inCohort(circle)),
+    })
+
+    const inOuter = await createFlag({ key: 'in-outer', filters: onlyFor(outer) })
+    await createFlag({ key: 'behind-cohort', filters: { groups: [{ properties: [asks(inOuter.id)] }] } })
+    await createFlag({ key: 'off-in-gone', active: false, filters: onlyFor(gone) })
+    for (const id of [unreadable, empty, circle, 888_888])
+      await front.api('POST', '/api/projects/@current/feature_flags/?skip_validation=true', {
+        key: `in-odd-${id}`,
+        filters: onlyFor(id),
+      })
+
+    const { flags, cohorts } = await definitions()
+    assert.deepEqual(cohorts, {
+      [inner]: {
+        type: 'OR',
+        values: [
+          plan,
+          { ...asks(tested.id), key: 'tested-by-cohort', negation: true, dependency_chain: ['tested-by-cohort'] },
+        ],
+      },
+      [outer]: { type: 'AND', values: [{ type: 'OR', values: [inCohort(inner), inCohort(listed)] }] },
+      [gone]: { type: 'OR', values: [{ ...asks(999_999), dependency_chain: [] }] },
+    })
+    assert.equal(cohorts[unused], undefined)
+    const behind = flags.find((flag: { key: string }) => flag.key === 'behind-cohort').filters.groups[0].properties[0]
+    assert.deepEqual(behind.dependency_chain, ['tested-by-cohort', 'in-outer'])
+  })
+
   it('answer 304 to the tag they came with, weak, strong or bare, and 200 after an edit', async () => {
     const path = `${paths[0]}?token=${testProjectKey}`
     const etag = (await ask(path)).headers.get('etag')!

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import type { Project } from '#core/project.ts'
-import { definitionsEncoder } from '#wire/flag-definitions.ts'
+import { encodeDefinitions } from '#wire/flag-definitions.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
@@ -75,17 +75,14 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
 
 /** In slices, so that a project of thousands of flags does not hold the event loop. */
 async function prepareBody(definitions: ProjectDefinitions): Promise<PreparedBody> {
-  const encoder = definitionsEncoder(definitions)
-  const texts: string[] = []
-  let sliceEndMs = performance.now() + sliceMs
-  for (let index = 0; index < encoder.flagCount; index++) {
-    texts.push(encoder.encodeFlag(index))
+  const steps = encodeDefinitions(definitions)
+  for (let sliceEndMs = performance.now() + sliceMs; ; ) {
+    const step = steps.next()
+    if (step.done === true) return { text: step.value, etag: `W/"${contentHash(step.value)}"` }
     if (performance.now() < sliceEndMs) continue
     await nextTurn()
     sliceEndMs = performance.now() + sliceMs
   }
-  const text = encoder.finish(texts)
-  return { text, etag: `W/"${contentHash(text)}"` }
 }
 
 /** In the query, or in the header of those that keep keys out of addresses. */
