@@ -164,6 +164,6 @@ function spread(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<nu
   for (let node = from.pop(); node !== undefined; node = from.pop()) {
     if (node.fault !== null) continue
     node.fault = fault
-    from.push(...(dependents.get(node.cohort.id) ?? []))
+    for (const dependent of dependents.get(node.cohort.id) ?? []) from.push(dependent)
   }
 }

@@ -1,0 +1,566 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import {
+  type EvaluationSubject,
+  noGroupRows,
+  noHashKeyOverrides,
+  noStaticCohorts,
+} from '#core/flags/evaluation-subject.ts'
+import { flagValue } from '#core/flags/flag-outcome.ts'
+import { selectFlags } from '#core/flags/select-flags.ts'
+import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { err, ok } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
+
+// Source: docs/wire/evaluation.md 5.11, 5.12, 5.15.
+
+type Leaf = Record<string, JsonValue>
+const person = (key: string, value: JsonValue, over: Leaf = {}): JsonObject => {
+  return { key, type: 'person', value, operator: 'exact', ...over }
+}
+const cohort = (id: JsonValue, over: Leaf = {}): JsonObject => ({ key: 'id', type: 'cohort', value: id, ...over })
+const flagLeaf = (id: number | string, value: JsonValue, over: Leaf = {}): JsonObject => {
+  return { key: String(id), type: 'flag', value, operator: 'flag_evaluates_to', ...over }
+}
+const all = (...values: JsonValue[]): JsonObject => ({ type: 'AND', values })
+const any = (...values: JsonValue[]): JsonObject => ({ type: 'OR', values })
+const described = (properties: JsonObject): JsonObject => ({ properties })
+
+function flag(id: number, key: string, ...properties: JsonValue[]): JsonObject {
+  return { id, key, filters: { groups: [{ properties, rollout_percentage: 100 }] } }
+}
+
+function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
+  return {
+    distinctId: 'user-1',
+    anonDistinctId: null,
+    deviceId: null,
+    groups: {},
+    personProperties: {},
+    groupProperties: {},
+    geoip: null,
+    person: ok(null),
+    groupRows: noGroupRows,
+    hashKeyOverrides: noHashKeyOverrides,
+    staticCohortIds: noStaticCohorts,
+    nowMs: Date.parse('2026-01-15T12:00:00Z'),
+    ...over,
+  }
+}
+
+const everything = {
+  flagKeys: null,
+  contexts: [],
+  runtime: { declared: null, userAgent: '', hasBrowserHeader: false },
+  surveyFlagsOnly: false,
+}
+
+/** Evaluates at once and in the shortest slices, which have to agree. */
+function evaluate(
+  definitions: TestDefinitions,
+  subject: Partial<EvaluationSubject> = {},
+  flagKeys: readonly string[] | null = null,
+) {
+  const project = compileTestProject(definitions)
+  const selected = selectFlags(project, { ...everything, flagKeys })
+  const evaluation = new FlagEvaluation(project, selected, aSubject(subject))
+  assert.ok(evaluation.advance(() => false))
+  const sliced = new FlagEvaluation(project, selected, aSubject(subject))
+  let sliceCount = 1
+  while (!sliced.advance(() => true)) sliceCount++
+  assert.deepEqual(sliced.outcomes, evaluation.outcomes)
+  assert.equal(evaluation.fault, undefined)
+  const values: Record<string, unknown> = {}
+  const reasons: Record<string, string> = {}
+  for (const [position, outcome] of evaluation.outcomes.entries()) {
+    if (outcome === undefined) continue
+    const { key } = project.flags[position]!
+    values[key] = flagValue(outcome)
+    reasons[key] = outcome.reason
+  }
+  return { project, values, reasons, hasErrors: evaluation.hasErrors, sliceCount }
+}
+
+/** Whether a flag on cohort 1 is on; the failure's code when it is not known. */
+function membership(cohorts: TestDefinitions['cohorts'], subject: Partial<EvaluationSubject> = {}): unknown {
+  const { values, reasons } = evaluate({ flags: [flag(1, 'a', cohort(1))], cohorts }, subject)
+  return values.a ?? reasons.a
+}
+
+const pro = { personProperties: { plan: 'pro' } }
+
+describe('a filter on a cohort', () => {
+  it('takes an id or its digits, and the operators in and not_in alone', () => {
+    const cohorts = { 1: described(any(person('plan', 'pro'))) }
+    const value = (filter: JsonObject) => {
+      const { values, reasons } = evaluate({ flags: [flag(1, 'a', filter)], cohorts }, pro)
+      return values.a ?? reasons.a
+    }
+    assert.equal(value(cohort(1)), true)
+    assert.equal(value(cohort('1', { operator: 'in' })), true)
+    assert.equal(value(cohort('01', { operator: null })), true)
+    assert.equal(value(cohort(1, { operator: 'not_in' })), false)
+    for (const operator of ['exact', 'is_not', 'is_set', 'flag_evaluates_to', 'IN'])
+      assert.equal(value(cohort(1, { operator })), false, operator)
+    for (const id of ['pro-users', '', ' 1', '1.0', '-1', 1.5, null, true, [1], { id: 1 }])
+      assert.equal(value(cohort(id)), 'cohort_filters_parsing_error', JSON.stringify(id))
+    for (const id of [77, '77', -1, 0]) assert.equal(value(cohort(id)), 'dependency_not_found_cohort', String(id))
+  })
+
+  it('is asked after all others, and then every cohort of the set is resolved', () => {
+    const cohorts = { 1: described(any(person('plan', 'pro'))), 2: described(any(cohort(2))) }
+    const { values, reasons, hasErrors } = evaluate(
+      {
+        flags: [
+          flag(1, 'reached', cohort(1), cohort(77)),
+          flag(2, 'not-reached', cohort(77), person('plan', 'team')),
+          flag(3, 'cycle', cohort(2)),
+          { id: 4, key: 'earlier-set', filters: { groups: [{ properties: [] }, { properties: [cohort(77)] }] } },
+        ],
+        cohorts,
+      },
+      { personProperties: { plan: 'free' } },
+    )
+    assert.deepEqual(values, { reached: undefined, 'not-reached': false, cycle: undefined, 'earlier-set': true })
+    assert.equal(reasons.reached, 'dependency_not_found_cohort')
+    assert.equal(reasons.cycle, 'dependency_cycle_cohort')
+    assert.equal(hasErrors, true)
+  })
+
+  it('looks at persons in a set of a group type', () => {
+    const group = {
+      id: 1,
+      key: 'a',
+      filters: { aggregation_group_type_index: 0, groups: [{ properties: [cohort(1)] }] },
+    }
+    const definitions = {
+      flags: [group],
+      groupTypes: { 0: 'company' },
+      cohorts: {
+        1: described(all(person('plan', 'pro'), { ...person('plan', 'pro'), type: 'group', group_type_index: 0 })),
+      },
+    }
+    const sent = { groups: { company: 'acme' }, groupProperties: { company: { plan: 'free' } } }
+    assert.equal(evaluate(definitions, { ...pro, ...sent }).values.a, true)
+  })
+
+  it('remembers the cohort across flags, whichever way they ask', () => {
+    const { values } = evaluate(
+      {
+        flags: [
+          flag(1, 'in', cohort(1)),
+          flag(2, 'out', cohort(1, { operator: 'not_in' })),
+          flag(3, 'again', cohort(2)),
+        ],
+        cohorts: { 1: described(any(person('plan', 'pro'))), 2: described(all(cohort(1))) },
+      },
+      pro,
+    )
+    assert.deepEqual(values, { in: true, out: false, again: true })
+  })
+})
+
+describe('a dynamic cohort', () => {
+  it('joins groups and leaves as they stand; an empty AND is true, an empty OR false, property acts as AND', () => {
+    const cases: [JsonObject, boolean][] = [
+      [all(), true],
+      [any(), false],
+      [{ type: 'property', values: [] }, true],
+      [any(all()), true],
+      [all(any()), false],
+      [all(person('plan', 'pro'), person('role', 'dev')), true],
+      [all(person('plan', 'pro'), person('role', 'admin')), false],
+      [any(person('plan', 'free'), person('role', 'dev')), true],
+      [{ type: 'property', values: [person('plan', 'pro'), person('role', 'admin')] }, false],
+      [any(all(person('plan', 'free')), person('role', 'dev')), true],
+      [all(any(person('plan', 'free'), person('role', 'dev')), any(person('plan', 'pro'))), true],
+      [all(any(person('plan', 'free'), all(person('role', 'dev'), any())), person('plan', 'pro')), false],
+    ]
+    const subject = { personProperties: { plan: 'pro', role: 'dev' } }
+    for (const [top, expected] of cases)
+      assert.equal(membership({ 1: described(top) }, subject), expected, JSON.stringify(top))
+  })
+
+  it('takes every random tree for what it says', () => {
+    const leaf = fc.record({ key: fc.constantFrom('a', 'b', 'c'), negation: fc.constantFrom(true, false, null) })
+    const tree = fc.letrec<{ entry: JsonObject }>(tie => ({
+      entry: fc.oneof(
+        { maxDepth: 6 },
+        leaf.map(({ key, negation }) => person(key, 'yes', { negation })),
+        fc
+          .record({
+            type: fc.constantFrom('AND', 'OR', 'property'),
+            values: fc.array(tie('entry'), { maxLength: 4 }),
+          })
+          .map(group => group as JsonObject),
+      ),
+    })).entry
+    const holds = (entry: JsonObject, properties: JsonObject): boolean => {
+      const values = entry.values as JsonObject[] | undefined
+      if (values === undefined) return (properties[entry.key as string] === 'yes') !== (entry.negation === true)
+      const answers = values.map(value => holds(value, properties))
+      return entry.type === 'OR' ? answers.includes(true) : !answers.includes(false)
+    }
+    const properties = fc.record(
+      { a: fc.constantFrom('yes', 'no'), b: fc.constantFrom('yes', 'no') },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(fc.array(tree, { maxLength: 4 }), fc.constantFrom('AND', 'OR'), properties, (values, type, bag) => {
+        const top = { type, values }
+        assert.equal(membership({ 1: described(top) }, { personProperties: bag }), holds(top, bag))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  it('reads person properties as a filter of a flag does, the stored ones and the copies included', () => {
+    const stored = { person: ok({ properties: { plan: 'free', $os: 'iOS' }, createdAtMs: Date.UTC(2026, 0, 1) }) }
+    const cases: [JsonObject, boolean][] = [
+      [person('plan', 'pro'), true],
+      [person('$os_name', 'ios'), true],
+      [person('$initial_os', 'iOS'), true],
+      [person('distinct_id', 'user-1'), true],
+      [person('age', 30, { operator: 'gt' }), true],
+      [person('plan', 'x', { operator: 'gt' }), false],
+      [person('absent', 'x', { operator: 'is_not' }), true],
+      [person('absent', null, { operator: 'is_not_set' }), true],
+      [person('plan', 'p', { operator: null }), false],
+      [person('plan', '(', { operator: 'regex' }), false],
+      [person('plan', '(', { operator: 'not_regex' }), false],
+      [{ ...person('created_at', '2026-01-10', { operator: 'is_date_before' }), type: 'person_metadata' }, true],
+    ]
+    for (const [leaf, expected] of cases) {
+      const subject = { ...stored, personProperties: { plan: 'pro', age: 31 } }
+      assert.equal(membership({ 1: described(all(leaf)) }, subject), expected, JSON.stringify(leaf))
+      const negated = { ...leaf, negation: true }
+      assert.equal(membership({ 1: described(all(negated)) }, subject), !expected, JSON.stringify(negated))
+    }
+  })
+
+  it('has no members when nothing is described, and fails the flag when its shape cannot be read', () => {
+    assert.equal(membership({ 1: {} }, pro), false)
+    assert.equal(membership({ 1: { properties: null } }, pro), false)
+    for (const properties of [
+      'x',
+      [],
+      {},
+      { type: 'XOR', values: [] },
+      all('x'),
+      all({ ...person('a', 1), type: 'hogql' }),
+    ])
+      assert.equal(membership({ 1: { properties } }, pro), 'cohort_filters_parsing_error', JSON.stringify(properties))
+    assert.equal(
+      membership({ 1: described(all(person('a', 1, { operator: 'like' }))) }),
+      'cohort_filters_parsing_error',
+    )
+  })
+
+  it('takes nobody by what was done, negated or not, and says so where it was the filter that failed', () => {
+    const done = { type: 'behavioral', key: '$pageview', value: 'performed_event', time_value: 30 }
+    for (const leaf of [done, { ...done, negation: true }, { ...done, type: 'realtime' }]) {
+      assert.equal(membership({ 1: described(all(person('plan', 'pro'), leaf)) }, pro), false)
+      assert.equal(membership({ 1: described(any(person('plan', 'pro'), leaf)) }, pro), true)
+    }
+    const { reasons } = evaluate(
+      {
+        flags: [
+          flag(1, 'by-it', cohort(1)),
+          flag(2, 'through', cohort(2)),
+          flag(3, 'other', cohort(1, { operator: 'not_in' }), cohort(3)),
+        ],
+        cohorts: { 1: described(all(done)), 2: described(all(cohort(1))), 3: described(any()) },
+      },
+      pro,
+    )
+    assert.deepEqual(reasons, {
+      'by-it': 'no_condition_match_behavioral_cohort',
+      through: 'no_condition_match_behavioral_cohort',
+      other: 'no_condition_match',
+    })
+  })
+
+  it('treats keys that objects have anyway as any other', () => {
+    const keys = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
+    const properties = parseJson(`{${keys.map(key => `"${key}":"yes"`).join(',')}}`) as JsonObject
+    for (const key of keys) {
+      const cohorts = { 1: described(all(person(key, 'yes'))) }
+      assert.equal(membership(cohorts, { personProperties: properties }), true, key)
+      assert.equal(membership(cohorts), false, key)
+      assert.equal(membership({ 1: described(all(person(key, null, { operator: 'is_not_set' }))) }), true, key)
+    }
+  })
+})
+
+describe('a reference to another cohort', () => {
+  it('asks by its operator and is flipped by a negation, in any group', () => {
+    const base = { 2: described(any(person('plan', 'pro'))) }
+    const cases: [JsonObject, boolean][] = [
+      [cohort(2), true],
+      [cohort('2'), true],
+      [cohort(2, { operator: 'not_in' }), false],
+      [cohort(2, { negation: true }), false],
+      [cohort(2, { operator: 'not_in', negation: true }), true],
+      [cohort(2, { operator: 'exact' }), false],
+      [cohort(2, { operator: 'exact', negation: true }), true],
+    ]
+    for (const [leaf, expected] of cases) {
+      for (const group of [all, any]) {
+        assert.equal(membership({ ...base, 1: described(group(leaf)) }, pro), expected, JSON.stringify(leaf))
+        assert.equal(membership({ ...base, 1: described(any(all(group(leaf)))) }, pro), expected, JSON.stringify(leaf))
+      }
+    }
+  })
+
+  it('fails the flag however far down it cannot be resolved, and leaves others alone', () => {
+    const cases: [Record<string, JsonObject>, string][] = [
+      [{ 1: described(any(person('plan', 'pro'), cohort(77))) }, 'dependency_not_found_cohort'],
+      [
+        { 1: described(all(cohort(2))), 2: described(all(cohort(77, { operator: 'exact' }))) },
+        'dependency_not_found_cohort',
+      ],
+      [{ 1: described(any(person('plan', 'pro'), cohort(1))) }, 'dependency_cycle_cohort'],
+      [
+        { 1: described(all(cohort(2))), 2: described(all(cohort(3))), 3: described(all(cohort(2))) },
+        'dependency_cycle_cohort',
+      ],
+      [{ 1: described(all(cohort(2))), 2: { properties: 'x' } }, 'cohort_filters_parsing_error'],
+      [{ 1: described(all(cohort('pro'))) }, 'cohort_filters_parsing_error'],
+    ]
+    for (const [cohorts, code] of cases) assert.equal(membership(cohorts, pro), code, JSON.stringify(cohorts))
+    const { values, hasErrors } = evaluate(
+      {
+        flags: [flag(1, 'a', cohort(1)), flag(2, 'b', cohort(2))],
+        cohorts: { 1: described(all(cohort(1))), 2: described(all()) },
+      },
+      pro,
+    )
+    assert.deepEqual(values, { a: undefined, b: true })
+    assert.equal(hasErrors, true)
+  })
+
+  it('may lead to a static cohort, whatever filters that one has', () => {
+    const cohorts = {
+      1: described(all(cohort(5), cohort(6, { negation: true }))),
+      5: { is_static: true, properties: all(cohort(1)) },
+      6: { is_static: true },
+    }
+    const inCohorts = (...ids: number[]) => ({ staticCohortIds: ok(new Set(ids)) })
+    assert.equal(membership(cohorts, inCohorts(5)), true)
+    assert.equal(membership(cohorts, inCohorts(5, 6)), false)
+    assert.equal(membership(cohorts), false)
+  })
+
+  it('is asked once: 60 cohorts that refer twice to the next, and 100,000 in a chain', () => {
+    const doubled: Record<string, JsonObject> = { 61: described(any(person('plan', 'pro'))) }
+    for (let id = 1; id <= 60; id++)
+      doubled[id] = described(any(all(cohort(id + 1, { negation: true })), cohort(id + 1, { operator: 'not_in' })))
+    assert.equal(membership(doubled, pro), true)
+    assert.equal(membership(doubled), false)
+    const chain: Record<string, JsonObject> = { 100001: described(any(person('plan', 'pro'))) }
+    for (let id = 1; id <= 100_000; id++) chain[id] = described(all(cohort(id + 1)))
+    assert.equal(membership(chain, pro), true)
+    assert.equal(membership(chain), false)
+  })
+
+  it('may be 100 deep with trees of 64 groups', () => {
+    const cohorts: Record<string, JsonObject> = { 101: described(any(person('plan', 'pro'))) }
+    for (let id = 1; id <= 100; id++) {
+      let group: JsonObject = all(cohort(id + 1), all())
+      for (let depth = 0; depth < 64; depth++) group = depth % 2 === 0 ? any(any(), group) : all(group, all())
+      cohorts[id] = described(group)
+    }
+    assert.equal(membership(cohorts, pro), true)
+    assert.equal(membership(cohorts), false)
+  })
+})
+
+describe('a test of a flag inside a cohort', () => {
+  const base = flag(20, 'base', person('region', 'north'))
+  const north = { personProperties: { region: 'north' } }
+
+  it('is decided by the other flag, which comes first, and flipped by a negation', () => {
+    const cases: [JsonObject, boolean][] = [
+      [flagLeaf(20, true), true],
+      [flagLeaf(20, false), false],
+      [flagLeaf(20, true, { negation: true }), false],
+      [flagLeaf(20, 'north'), false],
+      [flagLeaf(20, 7), false],
+      [flagLeaf(20, true, { operator: 'exact' }), false],
+      [flagLeaf(20, true, { operator: 'exact', negation: true }), true],
+      [flagLeaf('base', true), false],
+    ]
+    for (const [leaf, expected] of cases) {
+      const cohorts = { 1: described(all(cohort(2))), 2: described(any(leaf)) }
+      const { values } = evaluate({ flags: [flag(1, 'a', cohort(1)), base], cohorts }, north)
+      assert.deepEqual(values, { a: expected, base: true }, JSON.stringify(leaf))
+    }
+  })
+
+  it('is evaluated and returned with flag_keys, when the cohort that tests it is faulty as well', () => {
+    const flags = [flag(1, 'a', cohort(1)), base, flag(21, 'other')]
+    const cohorts = { 1: described(all(cohort(2))), 2: described(all(flagLeaf(20, true))) }
+    assert.deepEqual(evaluate({ flags, cohorts }, north, ['a']).values, { a: true, base: true })
+    const faulty = { 1: described(all(flagLeaf(20, true), cohort(77))) }
+    assert.deepEqual(evaluate({ flags, cohorts: faulty }, north, ['a']).values, { a: undefined, base: true })
+  })
+
+  it('misses a flag that does not exist, and takes an inactive one for false', () => {
+    const missing = evaluate({
+      flags: [flag(1, 'a', cohort(1))],
+      cohorts: { 1: described(any(all(), flagLeaf(99, true))) },
+    })
+    assert.deepEqual([missing.values.a, missing.reasons.a, missing.hasErrors], [false, 'missing_dependency', false])
+    const inactive = { ...base, active: false }
+    const cohorts = { 1: described(all(flagLeaf(20, false))) }
+    assert.deepEqual(evaluate({ flags: [flag(1, 'a', cohort(1)), inactive], cohorts }, north).values, { a: true })
+  })
+
+  it('closes a cycle of flags through cohorts', () => {
+    const { values, hasErrors } = evaluate({
+      flags: [flag(1, 'a', cohort(1)), flag(2, 'b', flagLeaf(1, true)), flag(3, 'c')],
+      cohorts: { 1: described(all(cohort(2))), 2: described(all(flagLeaf(2, true))) },
+    })
+    assert.deepEqual(values, { c: true })
+    assert.equal(hasErrors, true)
+  })
+
+  it('has no answer while the other flag cannot be computed, and none ever when that failed for its definition', () => {
+    const flags = [flag(1, 'a', cohort(1)), base]
+    const cohorts = { 1: described(any(flagLeaf(20, false))) }
+    const down = evaluate({ flags, cohorts }, { person: err('timeout') })
+    assert.deepEqual([down.reasons.base, down.reasons.a], ['timeout', 'timeout'])
+    const broken = evaluate({ flags: [flag(1, 'a', cohort(1)), flag(20, 'base', cohort(77))], cohorts })
+    assert.deepEqual(broken.values, { a: false, base: undefined })
+  })
+})
+
+describe('what flags need for their cohorts', () => {
+  const cohorts = {
+    1: described(all(person('plan', 'pro'), cohort(2))),
+    2: described(any(person('role', 'dev'))),
+    3: described(any(person('plan', 'pro'), cohort(5))),
+    4: described(all({ ...person('created_at', '-7d', { operator: 'is_date_after' }), type: 'person_metadata' })),
+    5: { is_static: true },
+    6: described(any(...Array.from({ length: 100 }, (_, index) => person(`key ${index}`, 'x')))),
+  }
+  const needsOf = (id: number) => compileTestProject({ flags: [flag(1, 'a', cohort(id))], cohorts }).needs
+
+  it('is the person properties of all they reach, the person or its static cohorts only where they are asked for', () => {
+    assert.deepEqual([...needsOf(1).personKeys].map(key => key.name).sort(), ['plan', 'role'])
+    assert.deepEqual([needsOf(1).person, needsOf(1).staticCohorts], [false, false])
+    assert.deepEqual([needsOf(3).person, needsOf(3).staticCohorts], [false, true])
+    assert.deepEqual([needsOf(4).person, needsOf(4).staticCohorts], [true, false])
+    assert.deepEqual([needsOf(6).person, needsOf(6).personKeys.size], [true, 0])
+    assert.equal(needsOf(77).person, false)
+  })
+
+  it('is looked up once in a request, and only when a selected flag may ask', async t => {
+    const asked: string[] = []
+    const server = await startDecideServer(t, {
+      flags: [
+        flag(1, 'dynamic', cohort(1)),
+        flag(2, 'static', cohort(5)),
+        flag(3, 'mixed', cohort(3)),
+        flag(4, 'none'),
+      ],
+      cohorts,
+      subjects: {
+        findPerson: () => {
+          asked.push('person')
+          return null
+        },
+        findStaticCohorts: (_projectId, distinctId) => {
+          asked.push(`static cohorts of ${distinctId}`)
+          return new Set([5])
+        },
+        findGroup: () => null,
+      },
+    })
+    const flagsOf = async (body: JsonObject, query = '') => {
+      asked.length = 0
+      const answer = await server.post(`/decide?v=3&config=false${query}`, {
+        api_key: 'phc_test',
+        distinct_id: 'u',
+        ...body,
+      })
+      return answer.json.featureFlags
+    }
+    const values = { dynamic: false, static: true, mixed: true, none: true }
+    assert.deepEqual(await flagsOf({}), values)
+    assert.deepEqual(asked, ['person', 'static cohorts of u'])
+    assert.deepEqual(await flagsOf({ person_properties: { plan: 'pro', role: 'dev' } }), { ...values, dynamic: true })
+    assert.deepEqual(asked, ['static cohorts of u'])
+    await flagsOf({ flag_keys: ['dynamic', 'none'], person_properties: { plan: 'pro', role: 'dev' } })
+    assert.deepEqual(asked, [])
+    const overridden = await flagsOf({}, '&only_use_override_person_properties=true')
+    assert.deepEqual(overridden, { dynamic: false, static: false, mixed: false, none: true })
+    assert.deepEqual(asked, [])
+  })
+
+  it('fails the flags that ask while the state is down, and no others', async t => {
+    const down = () => {
+      throw new PortError('subject-store', 'unavailable')
+    }
+    const server = await startDecideServer(t, {
+      flags: [
+        flag(1, 'dynamic', cohort(1)),
+        flag(2, 'static', cohort(5)),
+        flag(3, 'mixed', cohort(3)),
+        flag(4, 'none'),
+      ],
+      cohorts,
+      subjects: { findPerson: down, findStaticCohorts: down, findGroup: down },
+    })
+    const person_properties = { plan: 'pro', role: 'dev' }
+    const body = { api_key: 'phc_test', distinct_id: 'u', person_properties }
+    const { json } = await server.post('/decide?v=3', body)
+    assert.equal(json.errorsWhileComputingFlags, true)
+    assert.deepEqual(json.featureFlags, { dynamic: true, mixed: true, none: true })
+    const detailed = await server.post('/flags?v=2', body)
+    const failed = (detailed.json.flags as Record<string, JsonObject>).static!
+    assert.equal(failed.failed, true)
+    assert.equal((failed.reason as JsonObject).code, 'database_unavailable')
+  })
+})
+
+describe('a cohort that takes long', () => {
+  it('gives the time back within its tree: 2,000 leaves, of which the last one decides', () => {
+    const leaves = Array.from({ length: 2_000 }, (_, index) => person(`key ${index}`, 'x'))
+    const cohorts = { 1: described(any(...leaves)) }
+    const flags = [flag(1, 'a', cohort(1)), flag(2, 'b', cohort(1, { operator: 'not_in' }))]
+    const { values, sliceCount } = evaluate({ flags, cohorts }, { personProperties: { 'key 1999': 'x' } })
+    assert.deepEqual(values, { a: true, b: false })
+    assert.ok(sliceCount > 100 && sliceCount < 300, `${sliceCount} slices`)
+  })
+
+  it('gives the time back after every leaf once a large value was read, and within a leaf', () => {
+    const long = 'ab'.repeat(300_000)
+    const needles = Array.from({ length: 20 }, (_, index) =>
+      person('text', `${'ab'.repeat(400)}${index}`, { operator: 'icontains' }),
+    )
+    const cohorts = {
+      1: described(any(...needles, cohort(2))),
+      2: described(all(person('text', 'ba', { operator: 'icontains' }))),
+    }
+    const { values, sliceCount } = evaluate(
+      { flags: [flag(1, 'a', cohort(1))], cohorts },
+      { personProperties: { text: long } },
+    )
+    assert.deepEqual(values, { a: true })
+    assert.ok(sliceCount > 20, `${sliceCount} slices`)
+  })
+
+  it('gives the time back between the cohorts of a set', () => {
+    const cohorts: Record<string, JsonObject> = {}
+    for (let id = 1; id <= 500; id++)
+      cohorts[id] = described(any(person(`key ${id}`, null, { operator: 'is_not_set' })))
+    const filters = Object.keys(cohorts).map(id => cohort(id))
+    const { values, sliceCount } = evaluate({ flags: [flag(1, 'a', ...filters)], cohorts })
+    assert.deepEqual(values, { a: true })
+    assert.ok(sliceCount > 20 && sliceCount < 600, `${sliceCount} slices`)
+  })
+})
