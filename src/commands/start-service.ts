@@ -13,6 +13,7 @@ import {
   type Bootstrapped,
   bindOwnLog,
   bootstrap,
+  checkBootstrap,
   type InstanceState,
   openInstanceState,
   prepareEngineChild,
@@ -145,6 +146,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       }),
     )
     management = state.management
+    await checkBootstrap(config, management)
     granted(await bindOwnLog(config, logger, management))
     const bootstrapped = await bootstrap(config, clock, management)
     const { release } = state

@@ -5,12 +5,17 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
-import { hasLogSegments, readLogIdentity, writeLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
+import {
+  hasLogSegments,
+  readLogIdentity,
+  replaceLogIdentity,
+  writeLogIdentity,
+} from '#adapters/sqlite-log/log-identity.ts'
 import type { Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { bindLog } from '#services/bind-log.ts'
-import { type Bootstrapped, ensureFirstStart } from '#services/first-start.ts'
+import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
 import { statePlaceOf } from './state.ts'
@@ -23,6 +28,11 @@ export type { Bootstrapped }
 export function bootstrap(config: Config, clock: Clock, management: ManagementStore): Promise<Bootstrapped> {
   const { projectKey, personalKey } = config
   return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey })
+}
+
+/** What `bootstrap` would refuse, before anything is bound or made. @throws with a message for people. */
+export function checkBootstrap(config: Config, management: ManagementStore): Promise<void> {
+  return checkFirstStart({ management, projectKey: config.projectKey })
 }
 
 /** @returns one line for a person when the log in the data folder belongs to another state. @throws as `bindLog` does. */
@@ -39,6 +49,7 @@ export async function bindOwnLog(
       id: readLogIdentity(folder),
       hasSegments: hasLogSegments(folder),
       writeId: id => writeLogIdentity(folder, id),
+      replaceId: id => replaceLogIdentity(folder, id),
     },
     host: hostname(),
     statePlace: await statePlaceOf(config),

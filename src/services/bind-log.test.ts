@@ -27,9 +27,19 @@ describe('decideLogBinding', () => {
       { kind: 'follow', id: null },
     ],
     [
-      'keeps the id of a log that was begun and holds nothing',
+      'gives a log that was begun by another start and holds nothing an id of its own',
       [{ id: 'b', hasSegments: false }, null, false, now],
-      { kind: 'follow', id: 'b' },
+      { kind: 'follow', id: null },
+    ],
+    [
+      'keeps the id of a log that holds nothing where the state follows it',
+      [{ id: 'a', hasSegments: false }, followed(), false, now],
+      { kind: 'go_on' },
+    ],
+    [
+      'gives the former log an id of its own while it holds nothing',
+      [{ id: 'a', hasSegments: false }, followed({ id: 'b', formerId: 'a', begunAt: now }), false, now],
+      { kind: 'follow', id: null },
     ],
     [
       'refuses a log that another state follows',
@@ -83,7 +93,11 @@ describe('bindLog', () => {
         findLogPosition: async lane => ({ offset: lane === 'main' ? 50 : 0, committedAtMs: null }),
         followLog: async next => void done.push(`state ${JSON.stringify(next)}`),
       },
-      log: { ...log, writeId: id => void done.push(`folder ${id}`) },
+      log: {
+        ...log,
+        writeId: id => void done.push(`folder ${id}`),
+        replaceId: id => void done.push(`empty folder ${id}`),
+      },
       folder: '/data/log',
       host: 'here',
       statePlace,
@@ -100,10 +114,18 @@ describe('bindLog', () => {
       'PostgreSQL at db',
     )
     assert.ok((await result).ok)
-    assert.equal(done[0], 'folder new')
+    assert.equal(done[0], 'empty folder new')
     assert.match(done[1]!, /^state .*"id":"new","place":"here:\/data\/log","formerId":"a".*main\\":50/)
     assert.match(done[2]!, /there:\/old: events in there that were not processed/)
     assert.equal(done.length, 3)
+  })
+
+  it('lets nobody but this state follow an empty log that has an id already', async () => {
+    const { done, result } = bound({ id: 'b', hasSegments: false }, null, 'PostgreSQL at db')
+    assert.ok((await result).ok)
+    assert.equal(done[0], 'empty folder new')
+    assert.match(done[1]!, /^state .*"id":"new"/)
+    assert.equal(done.length, 2)
   })
 
   it('tells the state of a log of before ids first, since a crash in between has to be completed', async () => {
@@ -137,14 +159,19 @@ describe('claimingOnlyFor', () => {
     assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
   })
 
-  it('refuses it to a worker on another log, and looks behind the claim', async () => {
+  it('refuses it to a worker on another log, and takes the lane from nobody', async () => {
     const claimed: string[] = []
-    const store = claimingOnlyFor('b', chunks(claimed), {
-      findFollowedLog: async () => {
-        assert.deepEqual(claimed, ['main'])
-        return followed()
-      },
+    const store = claimingOnlyFor('b', chunks(claimed), { findFollowedLog: async () => followed() })
+    await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
+    assert.deepEqual(claimed, [])
+  })
+
+  it('looks behind the claim as well, since another log may be bound in between', async () => {
+    const claimed: string[] = []
+    const store = claimingOnlyFor('a', chunks(claimed), {
+      findFollowedLog: async () => followed({ id: claimed.length === 0 ? 'a' : 'b' }),
     })
     await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
+    assert.deepEqual(claimed, ['main'])
   })
 })

@@ -7,17 +7,17 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { FollowedLog, ManagementStore } from '#ports/management-store.ts'
 
-/** What a folder says of its log. */
+/** What a folder says of its log. Without segments nobody processed anything of it, whatever follows it by its id. */
 export interface FoundLog {
   /** Null: of a version that gave none, or not begun. */
   readonly id: string | null
-  /** False: nothing was ever appended. */
+  /** False: nothing was ever appended, nor could have been. */
   readonly hasSegments: boolean
 }
 
 export type LogBinding =
   | { readonly kind: 'go_on' }
-  /** The state begins to follow the log; with null, a new id. */
+  /** The state begins to follow the log; with null, by a new id. */
   | { readonly kind: 'follow'; readonly id: string | null }
   | { readonly kind: 'refuse' }
 
@@ -34,7 +34,9 @@ export function decideLogBinding(
   begunAt: string,
 ): LogBinding {
   if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
-  if (!found.hasSegments) return { kind: 'follow', id: found.id }
+  // An id that is not the followed one came with a start that was cut short, of another state perhaps: with two that follow
+  // it, each would process what the other one accepted.
+  if (!found.hasSegments) return { kind: 'follow', id: null }
   if (found.id === null) {
     // Of before there were ids: nothing but the state beside it ever followed it. A start that was cut short here has told
     // the state already, and not yet the folder.
@@ -47,7 +49,8 @@ export function decideLogBinding(
 
 export interface BindLogDeps {
   readonly management: Pick<ManagementStore, 'findFollowedLog' | 'followLog' | 'findLogPosition'>
-  readonly log: FoundLog & { writeId(id: string): void }
+  /** `writeId` durably; `replaceId` only for a log without segments, over whatever id it has. */
+  readonly log: FoundLog & { writeId(id: string): void; replaceId(id: string): void }
   /** Folder of the log. */
   readonly folder: string
   readonly host: string
@@ -72,7 +75,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
   // An empty log gets its id first, since without one it is nobody's; a filled one last, since with one it is somebody's.
-  if (log.id === null && !log.hasSegments) log.writeId(id)
+  if (!log.hasSegments) log.replaceId(id)
   const formerId = (followed?.id === id ? followed.formerId : followed?.id) ?? null
   await management.followLog({ id, place: `${host}:${folder}`, formerId, begunAt })
   if (log.id === null && log.hasSegments) log.writeId(id)
@@ -100,19 +103,24 @@ export class LogLeftError extends Error {
 }
 
 /**
- * A chunk store that gives lanes only to who reads the log that the state follows. It asks behind the claim: whoever binds
- * another log after that takes the lane away (`followLog`), so nothing can come in between.
+ * A chunk store that gives lanes only to who reads the log that the state follows. It asks before the claim, so that a
+ * worker on another log takes the lane from nobody, and behind it: whoever binds another log after that takes the lane away
+ * (`followLog`), so nothing can come in between.
  */
 export function claimingOnlyFor(
   logId: string | null,
   chunks: ChunkStore,
   management: Pick<ManagementStore, 'findFollowedLog'>,
 ): ChunkStore {
+  const requireFollowed = async () => {
+    if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogLeftError()
+  }
   return {
     ...chunks,
     claimPosition: async (lane, ownerId) => {
+      await requireFollowed()
       const position = await chunks.claimPosition(lane, ownerId)
-      if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogLeftError()
+      await requireFollowed()
       return position
     },
   }

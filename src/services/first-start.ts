@@ -4,7 +4,7 @@
 import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
-import { createProject } from './manage-projects.ts'
+import { createProject, isProjectKey } from './manage-projects.ts'
 import { hashSecret } from './personal-key-check.ts'
 
 export interface FirstStartDeps {
@@ -45,13 +45,28 @@ export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapp
   }
 }
 
+/**
+ * What `ensureFirstStart` would refuse, and nothing is made or changed.
+ * @throws Error with a line for people when `PENNON_PROJECT_KEY` cannot be a project API key and is to be one.
+ */
+export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 'projectKey'>): Promise<void> {
+  const { management, projectKey } = deps
+  if (projectKey === null || isProjectKey(projectKey)) return
+  if ((await management.listPersonalKeys()).length > 0) return
+  if ((await management.listProjects({ limit: 1, offset: 0 })).results.length === 0) throw unusableKey('invalid_token')
+}
+
 async function makeProject(deps: FirstStartDeps) {
   const created = await createProject(
     { ...deps, definitionsReady: async () => undefined },
     { name: 'Default project', ...(deps.projectKey !== null && { apiToken: deps.projectKey }) },
   )
   if (created.ok) return created.value
-  throw new Error(`PENNON_PROJECT_KEY cannot be used (${created.error}); leave it out to have a key made up.`)
+  throw unusableKey(created.error)
+}
+
+function unusableKey(refusal: string): Error {
+  return new Error(`PENNON_PROJECT_KEY cannot be used (${refusal}); leave it out to have a key made up.`)
 }
 
 async function makePersonalKey(deps: FirstStartDeps): Promise<string> {

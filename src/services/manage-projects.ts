@@ -34,12 +34,17 @@ const tokenForm = /^(?!ph[xs]_)[!-~]{1,64}$/
 /** A slash, a question mark or a hash would end the token early in `/array/<token>/`. */
 const tokenBreakers = /[/?#%]/
 
+/** Whether a project may have this key. */
+export function isProjectKey(token: string): boolean {
+  return tokenForm.test(token) && !tokenBreakers.test(token)
+}
+
 export async function createProject(
   deps: ManageProjectsDeps,
   input: ProjectSettings & { readonly name: string; readonly apiToken?: string },
 ): Promise<Result<Project, ProjectRefusal>> {
   const { apiToken = generateProjectKey(deps.randomBytes), quotas, ...settings } = input
-  if (!tokenForm.test(apiToken) || tokenBreakers.test(apiToken)) return err('invalid_token')
+  if (!isProjectKey(apiToken)) return err('invalid_token')
   const refusal = settingsRefusal(settings)
   if (refusal !== null) return err(refusal)
   const written = await deps.management.createProject({

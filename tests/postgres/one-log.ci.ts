@@ -2,9 +2,13 @@
 // it was accepted for, whichever folder and database a start is given.
 
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { definitionsLock } from '#adapters/postgres/kysely-on-postgres.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { readLogIdentity, writeLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -154,6 +158,24 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     await stopped(there)
     assert.match(await refusedStart(other), /the state in this data folder follows none yet/)
     await stopped(await started(t, folder))
+  })
+
+  it('lets one state alone follow a folder where the start of another was cut short', async t => {
+    const url = await postgres.createDatabase()
+    const folder = tempDir(t)
+    assert.match(await refusedStart(folder, { PENNON_PROJECT_KEY: 'phc_a/b' }), /PENNON_PROJECT_KEY cannot be used/)
+    assert.equal(readLogIdentity(join(folder, 'log')), null, 'a start that is refused binds nothing')
+
+    const management = openSqliteManagementStore({ dataFolder: folder, access: 'write' })
+    const id = randomUUID()
+    await management.followLog({ id, place: 'here', formerId: null, begunAt: '{}' })
+    await management.close()
+    writeLogIdentity(join(folder, 'log'), id)
+    const there = await started(t, folder, url)
+    await capture(there, 'there', 10)
+    await there.caughtUp()
+    await stopped(there)
+    assert.match(await refusedStart(folder), /belongs to another state: the state in this data folder follows/)
   })
 
   it('makes one project of two first starts at once', async t => {

@@ -1,7 +1,7 @@
 // Which log this is: an id in a file beside the lanes, by which a state knows the log that its positions belong to. What
 // follows from one that does not fit is decided elsewhere.
 
-import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { logLanes } from '#core/events/captured-event.ts'
 import { ensureFolder, listSegments, syncFile, syncFolder } from './segment-file.ts'
@@ -28,13 +28,22 @@ export function readLogIdentity(folder: string): string | null {
 
 /** Durably, and never over another one. @throws system errors, `EEXIST` when the log has an id. */
 export function writeLogIdentity(folder: string, id: string): void {
+  putIdentity(folder, id, linkSync)
+}
+
+/** Durably, in one step: a log without segments, which nobody read anything of. @throws system errors. */
+export function replaceLogIdentity(folder: string, id: string): void {
+  putIdentity(folder, id, renameSync)
+}
+
+function putIdentity(folder: string, id: string, put: (draft: string, path: string) => void): void {
   ensureFolder(folder)
   const path = join(folder, fileName)
   const draft = `${path}.${process.pid}.draft`
   try {
     writeFileSync(draft, `${id}\n`, { mode: 0o600 })
     syncFile(draft)
-    linkSync(draft, path)
+    put(draft, path)
   } finally {
     rmSync(draft, { force: true })
   }
