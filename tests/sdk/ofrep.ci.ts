@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { OFREPProvider } from '@openfeature/ofrep-provider'
+import { OFREPWebProvider } from '@openfeature/ofrep-web-provider'
+import { OpenFeature } from '@openfeature/server-sdk'
+import { ClientProviderEvents, OpenFeature as WebOpenFeature } from '@openfeature/web-sdk'
+import { eventually } from '../support/eventually.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { type Acceptance, startAcceptance } from './acceptance.ts'
+
+// OpenFeature's own providers, unmodified, over real sockets. Source: docs/wire/ofrep.md; docs/wire/clients.md 13 rows 68–70.
+
+const bulkPath = '/ofrep/v1/evaluate/flags'
+const flagsApi = '/api/projects/@current/feature_flags/'
+
+let acceptance: Acceptance
+
+before(async () => {
+  acceptance = await startAcceptance()
+  await acceptance.pennon.api('POST', flagsApi, { key: 'edited', filters: { groups: [{ rollout_percentage: 100 }] } })
+})
+after(() => acceptance.close())
+
+describe('the OFREP provider of servers', () => {
+  let providerCount = 0
+
+  async function clientOf(key = testProjectKey) {
+    const domain = `server-${providerCount++}`
+    const provider = new OFREPProvider({
+      baseUrl: acceptance.proxy.url,
+      headers: [['Authorization', `Bearer ${key}`]],
+    })
+    await OpenFeature.setProviderAndWait(domain, provider)
+    return OpenFeature.getClient(domain)
+  }
+
+  after(() => OpenFeature.close())
+
+  it('reads booleans and variants, with the payload beside them', async () => {
+    const client = await clientOf()
+    const ada = { targetingKey: 'ada' }
+    const on = await client.getBooleanDetails('bool-on', false, ada)
+    assert.deepEqual([on.value, on.variant, on.reason, on.flagMetadata.payload], [true, 'true', 'STATIC', '{"a":1}'])
+    assert.equal(await client.getBooleanValue('bool-off', true, ada), false)
+    const multi = await client.getStringDetails('multi', 'default', ada)
+    assert.deepEqual([multi.value, multi.variant, multi.reason], ['variant-a', 'variant-a', 'SPLIT'])
+    assert.equal(JSON.parse(multi.flagMetadata.payload as string), 'hello')
+  })
+
+  it('targets by what the context says and by what is stored of the person', async () => {
+    const client = await clientOf()
+    const { pennon } = acceptance
+    assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'bob' }), false)
+    assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'bob', plan: 'pro' }), true)
+    const groups = { groups: { company: 'acme' }, groupProperties: { company: { tier: 'gold' } } }
+    assert.equal(await client.getBooleanValue('group-flag', false, { targetingKey: 'bob' }), false)
+    assert.equal(await client.getBooleanValue('group-flag', false, { targetingKey: 'bob', ...groups }), true)
+    await pennon.post('/capture/', {
+      ...{ api_key: testProjectKey, event: '$set', distinct_id: 'carol' },
+      properties: { $set: { plan: 'pro' } },
+    })
+    await pennon.caughtUp()
+    assert.equal(await client.getBooleanValue('local-prop', false, { targetingKey: 'carol' }), true)
+  })
+
+  it('gives the default where a flag or its type is another, or nobody is named', async () => {
+    const client = await clientOf()
+    const ada = { targetingKey: 'ada' }
+    const unknown = await client.getBooleanDetails('nowhere', true, ada)
+    assert.deepEqual([unknown.value, unknown.errorCode], [true, 'FLAG_NOT_FOUND'])
+    const ofNumber = await client.getNumberDetails('multi', 7, ada)
+    assert.deepEqual([ofNumber.value, ofNumber.errorCode], [7, 'TYPE_MISMATCH'])
+    const ofObject = await client.getObjectDetails('bool-on', { z: 1 }, ada)
+    assert.deepEqual([ofObject.value, ofObject.errorCode], [{ z: 1 }, 'TYPE_MISMATCH'])
+    const nobody = await client.getBooleanDetails('bool-on', false, {})
+    assert.deepEqual([nobody.value, nobody.errorCode], [false, 'TARGETING_KEY_MISSING'])
+    const stranger = await (await clientOf('phc_else')).getBooleanDetails('bool-on', false, ada)
+    assert.deepEqual([stranger.value, stranger.errorCode], [false, 'GENERAL'])
+  })
+})
+
+describe('the OFREP provider of pages', () => {
+  after(() => WebOpenFeature.close())
+
+  it('asks again by entity tag and takes in an edit, polling', async () => {
+    const { proxy, pennon } = acceptance
+    await WebOpenFeature.setContext('polling', { targetingKey: 'ada' })
+    const provider = new OFREPWebProvider({
+      baseUrl: proxy.url,
+      headers: [['X-API-Key', testProjectKey]],
+      ...{ pollInterval: 100, changeDetection: 'polling', cacheMode: 'disabled' },
+    })
+    proxy.take()
+    await WebOpenFeature.setProviderAndWait('polling', provider)
+    const client = WebOpenFeature.getClient('polling')
+    assert.equal(client.getBooleanValue('edited', false), true)
+    assert.equal(client.getStringValue('multi', 'default'), 'variant-a')
+    assert.equal(client.getBooleanDetails('nowhere', true).errorCode, 'FLAG_NOT_FOUND')
+    const statuses = () => proxy.exchanges.filter(({ path }) => path.startsWith(bulkPath)).map(({ status }) => status)
+    await eventually(() => statuses().length >= 3)
+    assert.deepEqual(statuses().slice(0, 3), [200, 304, 304])
+
+    const changed: (readonly string[])[] = []
+    client.addHandler(ClientProviderEvents.ConfigurationChanged, details => changed.push(details?.flagsChanged ?? []))
+    proxy.take()
+    await pennon.api('PATCH', `${flagsApi}edited/`, { active: false })
+    await eventually(() => changed.length > 0)
+    assert.deepEqual(changed[0], ['edited'])
+    const { value, reason } = client.getBooleanDetails('edited', true)
+    assert.deepEqual([value, reason], [false, 'DISABLED'])
+    assert.equal(statuses().filter(status => status === 200).length, 1)
+    await pennon.api('PATCH', `${flagsApi}edited/`, { active: true })
+
+    assert.equal(client.getBooleanValue('local-prop', false), false)
+    await WebOpenFeature.setContext('polling', { targetingKey: 'ada', plan: 'pro' })
+    assert.equal(client.getBooleanValue('local-prop', false), true)
+    await WebOpenFeature.clearProviders()
+  })
+
+  it('takes in edits that the change stream tells of, without polling', async () => {
+    const { proxy } = acceptance
+    proxy.take()
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [
+        '--disable-warning=ExperimentalWarning',
+        '--experimental-eventsource',
+        fileURLToPath(new URL('ofrep-web-scenario.ts', import.meta.url)),
+        ...[proxy.url, testProjectKey, testPersonalKey],
+      ],
+      { timeout: 60_000 },
+    )
+    assert.deepEqual(JSON.parse(stdout), {
+      before: true,
+      afterEdit: { value: false, reason: 'DISABLED' },
+      afterContextChange: true,
+      afterSecondEdit: true,
+      keepsContext: true,
+    })
+    const asked = proxy.exchanges.map(({ path, status }) => `${status} ${path.split('?', 1)[0]}`)
+    assert.ok(asked.includes('200 /ofrep/v1/events'), asked.join('\n'))
+    const told = proxy.exchanges.filter(({ path }) => path.includes('flagConfigEtag='))
+    assert.ok(told.length >= 2, 'the provider hands back what the event said')
+  })
+})
+
+describe('a project over its quota', () => {
+  it('makes the provider pause for as long as it was told', async () => {
+    const { proxy, pennon } = acceptance
+    await pennon.api('PATCH', '/api/projects/@current/', { quotas: { feature_flag_requests: 0 } })
+    const provider = new OFREPProvider({
+      baseUrl: proxy.url,
+      headers: [['Authorization', `Bearer ${testProjectKey}`]],
+    })
+    await OpenFeature.setProviderAndWait('over-quota', provider)
+    const client = OpenFeature.getClient('over-quota')
+    proxy.take()
+    for (let call = 0; call < 3; call++)
+      assert.equal(await client.getBooleanValue('bool-on', false, { targetingKey: 'u' }), false)
+    assert.deepEqual(
+      proxy.exchanges.map(({ status }) => status),
+      [429],
+    )
+    await pennon.api('PATCH', '/api/projects/@current/', { quotas: { feature_flag_requests: null } })
+  })
+})
