@@ -80,3 +80,9 @@ it('the README’s program for Node works as printed', async () => {
   assert.equal(sent?.properties['$feature/new-checkout'], true)
   assert.ok(results.every(({ properties }) => properties.price === 1499))
 })
+
+it('the README’s program for OpenFeature works as printed', () => {
+  const code = program('javascript')
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
+  assert.equal(output, 'new-checkout is true\n')
+})
