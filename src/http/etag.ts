@@ -11,6 +11,7 @@ export function contentHash(contents: string): string {
 /** @param ifNoneMatch the header as sent: one tag, several after commas, or `*`. */
 export function matchesEtag(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false
+  if (ifNoneMatch === etag) return true
   const wanted = opaqueTag(etag)
   return ifNoneMatch.split(',').some(tag => tag.trim() === '*' || opaqueTag(tag.trim()) === wanted)
 }
