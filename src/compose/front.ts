@@ -19,6 +19,7 @@ import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
 import { remoteConfigPayloadRoutes } from '#http/handlers/remote-config-payload.ts'
 import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
+import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
@@ -199,6 +200,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       cipher: payloadCipher,
     }),
     ...remoteConfigRoutes({ findProject: token => definitions.findByToken(token), scripts, clock }),
+    ...surveysAndFeaturesRoutes({ findProject: token => definitions.findByToken(token) }),
     ...staticScriptsRoutes(scripts),
     ...healthRoutes(healthDeps),
   ]

@@ -4,10 +4,11 @@
 import type { CompiledFlag } from '#core/flags/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { PageHeaders } from '#core/recording-domains.ts'
+import { clientConfigOf, membersFor } from './client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
 import { detailsWithConditions } from './flag-conditions.ts'
 import { type FlagTexts, prepareFlagTexts } from './flag-texts.ts'
-import { offFeatures } from './remote-config.ts'
 
 export interface AnswerOptions {
   readonly shape: AnswerShape
@@ -17,11 +18,13 @@ export interface AnswerOptions {
   readonly requestId: string
   /** Epoch ms. */
   readonly evaluatedAtMs: number
+  /** Of the request: some of the configuration is for certain pages. Absent: it comes from no page. */
+  readonly page?: PageHeaders
 }
 
 /** The answer to an evaluation that is complete. */
 export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): string {
-  return assemble(flagsPart(evaluation, options.shape), evaluation.hasErrors, evaluation.project, '', options)
+  return assemble(flagsPart(evaluation, options.shape), evaluation.hasErrors, evaluation.project, false, options)
 }
 
 /** No flags: the caller switched them off, or the project's quota of flag requests is used up. Source: docs/wire/evaluation.md 2.8. */
@@ -30,12 +33,11 @@ export function encodeWithoutFlags(
   why: 'disabled' | 'quota_limited',
   options: AnswerOptions,
 ): string {
-  const limited = why === 'quota_limited' ? '"quotaLimited":["feature_flags"],' : ''
-  return assemble(emptyFlags[options.shape], false, project, limited, options)
+  return assemble(emptyFlags[options.shape], false, project, why === 'quota_limited', options)
 }
 
 /** The fixed answer to a GET: names no flag and no project. Source: docs/wire/evaluation.md 2.6. */
-export function encodeMinimal(options: Omit<AnswerOptions, 'withConfig'>): string {
+export function encodeMinimal(options: Omit<AnswerOptions, 'withConfig' | 'page'>): string {
   return (
     `{${configStart}"errorsWhileComputingFlags":false,"isAuthenticated":false,` +
     `${supportedCompression[options.endpoint]}${emptyFlags[options.shape]},"sessionRecording":false,${tail(options)}}`
@@ -61,21 +63,36 @@ function assemble(
   flags: string,
   hasErrors: boolean,
   project: CompiledProject,
-  limited: string,
+  isOverFlagQuota: boolean,
   options: AnswerOptions,
 ): string {
-  const { shape, endpoint, withConfig } = options
+  const { shape, endpoint, withConfig, page = noPage } = options
+  const config = clientConfigOf(project)
   const saysErrors = shape === 'V1' || shape === 'V2'
   const errors = !saysErrors
     ? ''
     : hasErrors
       ? '"errorsWhileComputingFlags":true,'
       : '"errorsWhileComputingFlags":false,'
-  if (!withConfig) return `{${errors}${flags},${limited}${tail(options)}}`
+  const minimal = shape === 'V2' && config.minimalFlagCalledEvents ? '"minimalFlagCalledEvents":true,' : ''
+  if (!withConfig) return `{${errors}${flags},${minimal}${quotaLimited(isOverFlagQuota, false)}${tail(options)}}`
+  const persistence = endpoint === 'decide' ? config.flagsPersistenceDefault : null
   return (
-    `{${configStart}${errors}"isAuthenticated":false,${supportedCompression[endpoint]}${flags},${limited}${tail(options)},` +
-    `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}${offFeatures}}`
+    `{${configStart}${errors}"isAuthenticated":false,${supportedCompression[endpoint]}${flags},${minimal}` +
+    `${quotaLimited(isOverFlagQuota, config.isOverRecordingQuota)}${tail(options)},` +
+    `"hasFeatureFlags":${project.flags.length > 0},${editorParams[endpoint]}` +
+    `${persistence === null ? '' : `"flagsPersistenceDefault":${persistence},`}${membersFor(config, page)}}`
   )
+}
+
+const noPage: PageHeaders = {}
+
+/** Left out when nothing is over its quota. Source: docs/wire/clients.md 1, rule 11. */
+function quotaLimited(isOverFlagQuota: boolean, isOverRecordingQuota: boolean): string {
+  if (isOverFlagQuota) {
+    return isOverRecordingQuota ? '"quotaLimited":["feature_flags","recordings"],' : '"quotaLimited":["feature_flags"],'
+  }
+  return isOverRecordingQuota ? '"quotaLimited":["recordings"],' : ''
 }
 
 function tail({ requestId, evaluatedAtMs }: Pick<AnswerOptions, 'requestId' | 'evaluatedAtMs'>): string {

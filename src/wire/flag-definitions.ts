@@ -10,13 +10,18 @@ import { dependencyChain, dependencyId } from '#core/flags/flag-dependencies.ts'
 import { readFilters } from '#core/flags/flag-filters.ts'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
+import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
+import { hasMinimalFlagCalledEvents } from './client-config.ts'
 
 /**
  * The whole body, in steps: one for each flag, in the order of keys, and one for each cohort, so that whoever prepares a
  * project with thousands can pause in between.
  */
 export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
-  const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
+  // Surveys are shown by browsers, which ask the server; nobody evaluates their flags by himself.
+  const existing = definitions.flags.filter(
+    flag => !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key),
+  )
   const cohorts = new CohortGraph(definitions.cohorts)
   const rewrite = dependencyRewrite(existing, cohorts)
   const flagTexts: string[] = []
@@ -38,7 +43,8 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
   return (
     `{"flags":[${flagTexts.join(',')}],` +
     `"group_type_mapping":${JSON.stringify(groupTypes)},"cohorts":{${cohortTexts.join(',')}},` +
-    `"property_matching_version":${definitions.project.propertyMatchingVersion}}`
+    `"property_matching_version":${definitions.project.propertyMatchingVersion}` +
+    `${hasMinimalFlagCalledEvents(definitions.project.clientSettings) ? ',"minimal_flag_called_events":true' : ''}}`
   )
 }
 

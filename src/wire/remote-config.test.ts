@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { runInNewContext } from 'node:vm'
-import { encodeRemoteConfig, encodeRemoteConfigScript, isTokenForm } from './remote-config.ts'
+import { encodeRemoteConfig, encodeRemoteConfigScript, isTokenForm, offConfig } from './remote-config.ts'
 
 describe('encodeRemoteConfigScript', () => {
   it('hands over every value as it is, and none of them ends the script around it', () => {
@@ -23,7 +23,7 @@ describe('encodeRemoteConfigScript', () => {
   it('leaves the configuration of another project on the page alone', () => {
     const window: { _POSTHOG_REMOTE_CONFIG?: Record<string, { config: { token: string } }> } = {}
     for (const token of ['one', 'two']) {
-      runInNewContext(encodeRemoteConfigScript(token, encodeRemoteConfig(token, true)), { window })
+      runInNewContext(encodeRemoteConfigScript(token, encodeRemoteConfig(token, offConfig)), { window })
     }
     assert.equal(window._POSTHOG_REMOTE_CONFIG?.one?.config.token, 'one')
     assert.equal(window._POSTHOG_REMOTE_CONFIG?.two?.config.token, 'two')

@@ -1,16 +1,7 @@
 // What a browser or a phone is told about its project before it asks for flags: the JSON, and the script that sets it.
 // Source: docs/wire/evaluation.md 2.5, 7.6; docs/wire/clients.md 10.3.
 
-/**
- * Members of the configuration that do not depend on who asks: what a project that only evaluates flags has to say.
- * `autocapture_opt_out` always stands there, because a browser keeps the last value it saw.
- * Source: docs/wire/evaluation.md 2.5 "Build".
- */
-export const offFeatures =
-  '"sessionRecording":false,"surveys":false,"heatmaps":false,"capturePerformance":false,"autocaptureExceptions":false,' +
-  '"autocapture_opt_out":false,"captureDeadClicks":false,"analytics":{"endpoint":"/i/v0/e/"},' +
-  '"elementsChainAsString":true,"errorTracking":{"autocaptureExceptions":false,"suppressionRules":[]},' +
-  '"defaultIdentifiedOnly":true,"siteApps":[]'
+import { offMembers } from './client-config.ts'
 
 const tokenForm = /^[A-Za-z0-9_-]{1,200}$/
 
@@ -19,15 +10,26 @@ export function isTokenForm(token: string): boolean {
   return tokenForm.test(token)
 }
 
-/**
- * @param token any text.
- * @param hasFeatureFlags false only when the project has no active flag: browsers then never ask for flags, and phones
- *   drop those they hold.
- */
-export function encodeRemoteConfig(token: string, hasFeatureFlags: boolean): string {
+export interface RemoteConfig {
+  /**
+   * False only when the project has no active flag: browsers then never ask for flags, and phones drop those they hold.
+   */
+  readonly hasFeatureFlags: boolean
+  /** As in `ClientConfig`. */
+  readonly members: string
+  readonly isOverRecordingQuota: boolean
+}
+
+/** For a key of no project: everything off. */
+export const offConfig: RemoteConfig = { hasFeatureFlags: false, members: offMembers, isOverRecordingQuota: false }
+
+/** @param token any text. */
+export function encodeRemoteConfig(token: string, config: RemoteConfig): string {
+  const limited = config.isOverRecordingQuota ? '"quotaLimited":["recordings"],' : ''
   return (
-    `{"token":${JSON.stringify(token)},"supportedCompression":["gzip","gzip-js"],"hasFeatureFlags":${hasFeatureFlags},` +
-    `"config":{"enable_collect_everything":true},"toolbarParams":{},"isAuthenticated":false,${offFeatures}}`
+    `{"token":${JSON.stringify(token)},"supportedCompression":["gzip","gzip-js"],` +
+    `"hasFeatureFlags":${config.hasFeatureFlags},"config":{"enable_collect_everything":true},"toolbarParams":{},` +
+    `"isAuthenticated":false,${limited}${config.members}}`
   )
 }
 

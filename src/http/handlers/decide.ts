@@ -113,6 +113,7 @@ function answerParsed(
     withConfig: query.withConfig,
     requestId: requestIdOf(request, options.newUuid),
     evaluatedAtMs: nowMs,
+    page: request.headers,
   }
   const result = options.decide.decide(asked, nowMs)
   if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, answer)))

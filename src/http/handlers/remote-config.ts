@@ -1,5 +1,6 @@
 // `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script with the library behind
-// it. Each text is made once per revision of the project, when somebody first asks for it.
+// it. Each text is made once per revision of the project, when somebody first asks for it: one for pages that the project
+// records and one for others, if it tells them apart.
 // Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import { Readable } from 'node:stream'
@@ -7,8 +8,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import type { Clock } from '#ports/clock.ts'
+import { clientConfigOf, isRecorded } from '#wire/client-config.ts'
 import { prependToGzip } from '#wire/gzip-prefix.ts'
-import { encodeRemoteConfig, encodeRemoteConfigScript, isTokenForm } from '#wire/remote-config.ts'
+import {
+  encodeRemoteConfig,
+  encodeRemoteConfigScript,
+  isTokenForm,
+  offConfig,
+  type RemoteConfig,
+} from '#wire/remote-config.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
@@ -38,7 +46,8 @@ const notKept = 'no-store'
 
 export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   const { findProject, scripts, clock } = options
-  const prepared = new WeakMap<CompiledProject, PreparedConfig>()
+  const forRecorded = new WeakMap<CompiledProject, PreparedConfig>()
+  const forOthers = new WeakMap<CompiledProject, PreparedConfig>()
   const bundles = new WeakMap<PreparedConfig, Promise<PackedScript | null>>()
   const common = { access: 'project_key', group: 'browser', bodyLimitBytes: 1_024 } as const
   return (['GET', 'HEAD'] as const).flatMap(method => [
@@ -59,7 +68,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   }
 
   function answerJson(token: string, request: FastifyRequest, reply: FastifyReply): void {
-    const config = configOf(token)
+    const config = configOf(token, request)
     reply.header('vary', vary)
     if (config === null) {
       reply.header('cache-control', notKept)
@@ -75,16 +84,16 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
 
   /** Nobody's token gets a script with everything off: a 404 would stand in the console of the page. */
   function answerScript(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const known = configOf(token)
-    const { script, scriptHash } = known ?? prepare(token, false)
+    const known = configOf(token, request)
+    const { script, scriptHash } = known ?? prepare(token, offConfig)
     const answer = { packing: null, byteCount: script.length, body: [script] }
     return sendScript(request, reply, answer, headersOf(scriptHash, known !== null))
   }
 
   async function answerBundle(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const library = await scripts.find(libraryName)!
-    const known = configOf(token)
-    const config = known ?? prepare(token, false)
+    const known = configOf(token, request)
+    const config = known ?? prepare(token, offConfig)
     const takesGzip = acceptedPackings(request.headers['accept-encoding']).includes('gzip')
     // What costs more than a copy is done for projects only, not for whatever text somebody sends.
     const packed = takesGzip && known !== null ? await bundleOf(known) : null
@@ -96,19 +105,24 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     await sendScript(request, reply, answer, headersOf(`${config.scriptHash}.${library.hash}`, known !== null))
   }
 
-  function configOf(token: string): PreparedConfig | null {
+  function configOf(token: string, request: FastifyRequest): PreparedConfig | null {
     const project = findProject(token)
     if (project === null) return null
+    const client = clientConfigOf(project)
+    const isForRecorded = isRecorded(client, request.headers)
+    const prepared = isForRecorded ? forRecorded : forOthers
     let config = prepared.get(project)
     if (config === undefined) {
-      config = prepare(token, project.flags.length > 0)
+      const hasFeatureFlags = project.flags.length > 0
+      const members = isForRecorded ? client.members : client.membersUnrecorded
+      config = prepare(token, { hasFeatureFlags, members, isOverRecordingQuota: client.isOverRecordingQuota })
       prepared.set(project, config)
     }
     return config
   }
 
-  function prepare(token: string, hasFeatureFlags: boolean): PreparedConfig {
-    const json = encodeRemoteConfig(token, hasFeatureFlags)
+  function prepare(token: string, remoteConfig: RemoteConfig): PreparedConfig {
+    const json = encodeRemoteConfig(token, remoteConfig)
     const script = encodeRemoteConfigScript(token, json)
     return {
       json,

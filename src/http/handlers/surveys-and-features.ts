@@ -1,0 +1,47 @@
+// `/api/surveys/` and `/api/early_access_features/`: what pages list by themselves. Public; texts are made once per revision
+// of the project, when somebody first asks. Source: docs/wire/evaluation.md 7.4, 7.5.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import { clientConfigOf } from '#wire/client-config.ts'
+import { type EarlyAccessText, earlyAccessAnswer, encodeEarlyAccessFeatures } from '#wire/early-access-features.ts'
+import { missingProjectToken, projectToken, unknownProjectToken } from '#wire/project-token.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
+
+export interface SurveysAndFeaturesOptions {
+  readonly findProject: (token: string) => CompiledProject | null
+}
+
+export function surveysAndFeaturesRoutes({ findProject }: SurveysAndFeaturesOptions): Route[] {
+  const featuresOf = new WeakMap<CompiledProject, EarlyAccessText[]>()
+  const common = { access: 'project_key', group: 'browser', bodyLimitBytes: 1_024 } as const
+  return (['GET', 'HEAD'] as const).flatMap(method => [
+    { ...common, method, path: '/api/surveys', handler: withProject(surveysAnswer) },
+    { ...common, method, path: '/api/early_access_features', handler: withProject(featuresAnswer) },
+  ])
+
+  function withProject(answer: (project: CompiledProject, request: FastifyRequest) => string): Route['handler'] {
+    return (request: FastifyRequest, reply: FastifyReply) => {
+      const token = projectToken(request.query as Parameters<typeof projectToken>[0])
+      if (token === null) return sendError(reply, missingProjectToken)
+      const project = findProject(token)
+      if (project === null) return sendError(reply, unknownProjectToken)
+      sendJson(reply, 200, answer(project, request))
+    }
+  }
+
+  function surveysAnswer(project: CompiledProject): string {
+    const { allSurveys, surveyConfig } = clientConfigOf(project)
+    return `{"surveys":${allSurveys},"survey_config":${surveyConfig}}`
+  }
+
+  function featuresAnswer(project: CompiledProject, request: FastifyRequest): string {
+    let features = featuresOf.get(project)
+    if (features === undefined) {
+      features = encodeEarlyAccessFeatures(project.definitions)
+      featuresOf.set(project, features)
+    }
+    const { stage } = request.query as { readonly stage?: string | string[] }
+    return earlyAccessAnswer(features, stage)
+  }
+}

@@ -1,0 +1,159 @@
+// What a project tells its clients beside flags: the members that `/decide`, `/flags` and remote config have in common.
+// Made once per compiled project; only whether a page may be recorded is asked per request.
+// Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
+
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { isRecordedPage, type PageHeaders, recordingHost } from '#core/recording-domains.ts'
+import { encodeSurveys } from './surveys.ts'
+
+export interface ClientConfig {
+  /** JSON members, without a comma at either end, for pages that are recorded (when the project records at all). */
+  readonly members: string
+  /** The same, for pages that are not. */
+  readonly membersUnrecorded: string
+  /** Hosts whose pages are recorded; empty: all. */
+  readonly recordingHosts: readonly string[]
+  /** Nothing is recorded, for the project's quota of recordings is used up. */
+  readonly isOverRecordingQuota: boolean
+  /** SDKs are to send leaner flag-called events. */
+  readonly minimalFlagCalledEvents: boolean
+  /** Of `/decide` alone; null: not set. */
+  readonly flagsPersistenceDefault: boolean | null
+  /** All surveys, for those who ask for them alone. */
+  readonly allSurveys: string
+  /** JSON of the setting; null when there is none. */
+  readonly surveyConfig: string | null
+}
+
+const known = new WeakMap<CompiledProject, ClientConfig>()
+
+export function clientConfigOf(project: CompiledProject): ClientConfig {
+  let config = known.get(project)
+  if (config === undefined) {
+    config = prepare(project)
+    known.set(project, config)
+  }
+  return config
+}
+
+/** Whether this page gets the members of one that is recorded. */
+export function isRecorded(config: ClientConfig, page: PageHeaders): boolean {
+  return config.members === config.membersUnrecorded || isRecordedPage(config.recordingHosts, page)
+}
+
+export function membersFor(config: ClientConfig, page: PageHeaders): string {
+  return isRecorded(config, page) ? config.members : config.membersUnrecorded
+}
+
+export function hasMinimalFlagCalledEvents(clientSettings: JsonObject): boolean {
+  return isOn(clientSettings, 'minimal_flag_called_events')
+}
+
+function prepare({ project, definitions }: CompiledProject): ClientConfig {
+  const settings = project.clientSettings
+  const isRecording = isOn(settings, 'session_recording_opt_in')
+  const isOverRecordingQuota = isRecording && project.quotas.recordings === 0
+  const surveys = encodeSurveys(definitions)
+  const surveyConfig = setting(settings, 'survey_config')
+  const surveyConfigText = surveyConfig === null ? null : JSON.stringify(surveyConfig)
+  const running = setting(settings, 'surveys_opt_in') === false ? null : surveys.running
+  const parts = { settings, surveys: running, surveyConfig: surveyConfigText }
+  const recording = isRecording && !isOverRecordingQuota ? JSON.stringify(sessionRecording(settings)) : 'false'
+  const persistence = setting(settings, 'flags_persistence_default')
+  return {
+    members: members({ ...parts, recording }),
+    membersUnrecorded: members({ ...parts, recording: 'false' }),
+    recordingHosts: recordingHosts(settings),
+    isOverRecordingQuota,
+    minimalFlagCalledEvents: hasMinimalFlagCalledEvents(settings),
+    flagsPersistenceDefault: typeof persistence === 'boolean' ? persistence : null,
+    allSurveys: surveys.all,
+    surveyConfig: surveyConfigText,
+  }
+}
+
+/** `autocapture_opt_out` always stands there, because a browser keeps the last value it saw. */
+function members(parts: {
+  readonly settings: JsonObject
+  readonly recording: string
+  readonly surveys: string | null
+  readonly surveyConfig: string | null
+}): string {
+  const { settings, recording, surveys, surveyConfig } = parts
+  const exceptions = isOn(settings, 'autocapture_exceptions_opt_in')
+  return [
+    `"sessionRecording":${recording}`,
+    `"surveys":${surveys ?? false}`,
+    ...(surveyConfig === null ? [] : [`"survey_config":${surveyConfig}`]),
+    `"heatmaps":${isOn(settings, 'heatmaps_opt_in')}`,
+    `"capturePerformance":${capturePerformance(settings)}`,
+    `"autocaptureExceptions":${exceptions}`,
+    `"autocapture_opt_out":${isOn(settings, 'autocapture_opt_out')}`,
+    `"captureDeadClicks":${isOn(settings, 'capture_dead_clicks')}`,
+    '"analytics":{"endpoint":"/i/v0/e/"}',
+    '"elementsChainAsString":true',
+    `"errorTracking":{"autocaptureExceptions":${exceptions},"suppressionRules":[]}`,
+    '"defaultIdentifiedOnly":true',
+    '"siteApps":[]',
+  ].join(',')
+}
+
+/** Of nobody's project: everything that can be off is off. */
+export const offMembers = members({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
+
+function capturePerformance(settings: JsonObject): string {
+  const networkTiming = isOn(settings, 'capture_performance_opt_in')
+  const webVitals = isOn(settings, 'autocapture_web_vitals_opt_in')
+  if (!networkTiming && !webVitals) return 'false'
+  return JSON.stringify({
+    network_timing: networkTiming,
+    web_vitals: webVitals,
+    web_vitals_allowed_metrics: setting(settings, 'autocapture_web_vitals_allowed_metrics'),
+  })
+}
+
+/** The list of domains stays here: it is checked, and not told. */
+function sessionRecording(settings: JsonObject): JsonObject {
+  const of = (name: string) => setting(settings, `session_recording_${name}`)
+  const rate = of('sample_rate')
+  const replay = setting(settings, 'session_replay_config')
+  const recordsCanvas = isJsonObject(replay) && ownValue(replay, 'record_canvas') === true
+  return {
+    endpoint: '/s/',
+    consoleLogRecordingEnabled: isOn(settings, 'capture_console_log_opt_in'),
+    recorderVersion: 'v2',
+    sampleRate: rate === '1.00' ? null : rate,
+    minimumDurationMilliseconds: of('minimum_duration_milliseconds') || null,
+    linkedFlag: linkedFlag(of('linked_flag')),
+    networkPayloadCapture: of('network_payload_capture_config'),
+    masking: of('masking_config'),
+    urlTriggers: of('url_trigger_config') ?? [],
+    urlBlocklist: of('url_blocklist_config') ?? [],
+    eventTriggers: of('event_trigger_config') ?? [],
+    triggerMatchType: of('trigger_match_type_config'),
+    scriptConfig: null,
+    ...(recordsCanvas ? { recordCanvas: true, canvasFps: 3, canvasQuality: '0.4' } : {}),
+  }
+}
+
+function linkedFlag(value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return null
+  const key = ownValue(value, 'key') ?? null
+  const variant = ownValue(value, 'variant') ?? null
+  return variant === null ? key : { flag: key, variant }
+}
+
+function recordingHosts(settings: JsonObject): string[] {
+  const domains = setting(settings, 'recording_domains')
+  if (!Array.isArray(domains)) return []
+  return domains.map(domain => recordingHost(String(domain))).filter(host => host !== null)
+}
+
+function isOn(settings: JsonObject, name: string): boolean {
+  return setting(settings, name) === true
+}
+
+function setting(settings: JsonObject, name: string): JsonValue {
+  return ownValue(settings, name) ?? null
+}

@@ -1,0 +1,59 @@
+// Surveys as browsers and phones read them: whether to show one is theirs to decide, with the keys of flags named here.
+// Source: docs/wire/evaluation.md 7.5; docs/wire/clients.md 6.2, 13.
+
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import { type JsonValue, ownValue } from '#core/json.ts'
+import type { Survey } from '#core/surveys/survey.ts'
+import { isSurveyRunning } from '#core/surveys/survey-flags.ts'
+
+export interface SurveyTexts {
+  /** JSON list of all that are not archived, drafts and ended ones included, as PostHog answers them. */
+  readonly all: string
+  /** JSON list of those that may be shown now; null when there is none. */
+  readonly running: string | null
+}
+
+/**
+ * A survey for those who have a flag, or who fit its filters, is left out when that flag was deleted: clients that find no
+ * key would show it to everyone.
+ */
+export function encodeSurveys({ surveys, flags }: Pick<ProjectDefinitions, 'surveys' | 'flags'>): SurveyTexts {
+  const keys = new Map(flags.map(flag => [flag.id, flag.key]))
+  const isAbsent = (flagId: number | null) => flagId !== null && !keys.has(flagId)
+  const shown = surveys.filter(survey => !isAbsent(survey.linkedFlagId) && !isAbsent(survey.targetingFlagId))
+  const texts = shown.map(survey => JSON.stringify(encodeSurvey(survey, keys)))
+  const running = texts.filter((_text, index) => isSurveyRunning(shown[index]!))
+  return { all: `[${texts.join(',')}]`, running: running.length === 0 ? null : `[${running.join(',')}]` }
+}
+
+function encodeSurvey(survey: Survey, keys: ReadonlyMap<number, string>): object {
+  const member = (name: string): JsonValue => ownValue(survey.content, name) ?? null
+  const keyOf = (flagId: number | null) => (flagId === null ? null : (keys.get(flagId) ?? null))
+  const flagKeys = {
+    linked_flag_key: keyOf(survey.linkedFlagId),
+    targeting_flag_key: keyOf(survey.targetingFlagId),
+    internal_targeting_flag_key: keyOf(survey.internalTargetingFlagId),
+  }
+  return {
+    id: survey.id,
+    name: survey.name,
+    description: member('description') ?? '',
+    type: survey.type,
+    ...flagKeys,
+    feature_flag_keys: Object.entries(flagKeys).map(([key, value]) => ({ key, value })),
+    questions: member('questions') ?? [],
+    conditions: member('conditions'),
+    appearance: member('appearance'),
+    start_date: dateText(survey.startDateMs),
+    end_date: dateText(survey.endDateMs),
+    current_iteration: member('current_iteration'),
+    current_iteration_start_date: member('current_iteration_start_date'),
+    schedule: member('schedule') ?? 'once',
+    enable_partial_responses: member('enable_partial_responses'),
+    translations: member('translations'),
+  }
+}
+
+function dateText(epochMs: number | null): string | null {
+  return epochMs === null ? null : new Date(epochMs).toISOString()
+}
