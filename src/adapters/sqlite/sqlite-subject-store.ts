@@ -20,11 +20,12 @@ const findStaticCohortsText = `
 const findGroupText = `
   SELECT group_properties FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key = ?`
 
-/** A person without rows gives one of NULLs, a distinct id of nobody gives none. */
+// Two statements, since one with a join, which tells nobody from a person without rows, takes 14 µs against 4 and 2.
 const findHashKeysText = `
-  SELECT o.feature_flag_key, o.hash_key
-  FROM person_distinct_id AS d LEFT JOIN flag_hash_key_override AS o ON o.person_id = d.person_id
-  WHERE d.project_id = ? AND d.distinct_id = ?`
+  SELECT feature_flag_key, hash_key FROM flag_hash_key_override
+  WHERE person_id = (SELECT person_id FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?)`
+
+const hasPersonText = `SELECT 1 FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?`
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */
 export function openSqliteSubjectStore(options: {
@@ -34,7 +35,8 @@ export function openSqliteSubjectStore(options: {
   const findPerson = database.prepare<[number, string], [string, string, number]>(findPersonText).raw()
   const findStaticCohorts = database.prepare<[number, string], number>(findStaticCohortsText).pluck()
   const findGroup = database.prepare<[number, number, string], [string]>(findGroupText).raw()
-  const findHashKeys = database.prepare<[number, string], HashKeyRow | [null, null]>(findHashKeysText).raw()
+  const findHashKeys = database.prepare<[number, string], HashKeyRow>(findHashKeysText).raw()
+  const hasPerson = database.prepare<[number, string], number>(hasPersonText).pluck()
   const beginTurn = turnTransactions(database)
   return {
     findPerson(projectId, distinctId) {
@@ -68,8 +70,7 @@ export function openSqliteSubjectStore(options: {
       try {
         beginTurn()
         const rows = findHashKeys.all(projectId, distinctId)
-        if (rows.length === 0) return null
-        return rows[0]![0] === null ? [] : (rows as HashKeyRow[])
+        return rows.length > 0 || hasPerson.get(projectId, distinctId) !== undefined ? rows : null
       } catch (cause) {
         throw statePortError(cause)
       }
