@@ -31,7 +31,7 @@ export const memberIdCountMax = 2_000
 export interface CohortStore {
   createCohort(input: NewCohort, options: LinkedWrite): Promise<Result<Written<Cohort>, 'definitions_changed'>>
   /**
-   * Applies the patch and adds 1 to the version. With `expectedVersion` that is not the current one nothing is written and
+   * Applies the patch and adds 1 to the version; other filters make the count of members unknown. With `expectedVersion` that is not the current one nothing is written and
    * the current cohort comes back. A deleted cohort is `not_found` unless the patch says `deleted: false`.
    */
   updateCohort(
@@ -54,14 +54,25 @@ export interface CohortStore {
     cohortId: number,
     members: MemberIds,
   ): Promise<Result<MemberChange, 'not_static'>>
-  /** Persons with an id above `afterPersonId`, ascending. One more than `limit` rows are looked for, to know whether there are more. */
+  /** Persons with an id above `afterPersonId`, ascending; fewer than `limit` when they are large, which `hasMore` tells. */
   listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>
-  /** All persons of a project in the same order; may stop before `limit` when they are large: `hasMore` says so. */
-  listPersonsAfter(projectId: number, page: PersonsAfter): Promise<PersonsPage>
+  /** All persons of a project in the same order. @param ofCohortIds which static cohorts are to be told of each. */
+  listPersonsAfter(
+    projectId: number,
+    page: PersonsAfter,
+    ofCohortIds: readonly number[],
+  ): Promise<PersonsPage<PersonInCohorts>>
   /** Rows of a static cohort. */
   countCohortMembers(cohortId: number): Promise<number>
-  /** Neither a version nor a revision: nothing that is evaluated depends on it. */
-  saveCohortCount(projectId: number, cohortId: number, count: number, countedAtMs: number): Promise<void>
+  /**
+   * Neither a version nor a revision: nothing that is evaluated depends on it. Nothing is written for a version that is no
+   * longer current: its filters may be others.
+   */
+  saveCohortCount(
+    cohort: Pick<Cohort, 'projectId' | 'id' | 'version'>,
+    count: number,
+    countedAtMs: number,
+  ): Promise<void>
 }
 
 export interface PersonsAfter {
@@ -69,7 +80,11 @@ export interface PersonsAfter {
   readonly limit: number
 }
 
-export interface PersonsPage {
-  readonly results: readonly PersonView[]
+export interface PersonInCohorts extends PersonView {
+  readonly staticCohortIds: readonly number[]
+}
+
+export interface PersonsPage<T extends PersonView = PersonView> {
+  readonly results: readonly T[]
   readonly hasMore: boolean
 }

@@ -210,11 +210,12 @@ async function finish(
 
 async function writeMembers(
   deps: ManageCohortsDeps,
-  { projectId, id: cohortId }: Cohort,
+  cohort: Cohort,
   action: 'add' | 'remove',
   members: readonly MemberIds[],
 ): Promise<Result<MemberReport, CohortRefusal>> {
   const { management, clock } = deps
+  const { projectId, id: cohortId } = cohort
   const unknownIds: string[] = []
   let changedCount = 0
   let unchangedCount = 0
@@ -233,6 +234,6 @@ async function writeMembers(
     }
   }
   const countedAtMs = clock.nowMs()
-  await management.saveCohortCount(projectId, cohortId, await management.countCohortMembers(cohortId), countedAtMs)
+  await management.saveCohortCount(cohort, await management.countCohortMembers(cohortId), countedAtMs)
   return ok({ changedCount, unchangedCount, unknownIds })
 }

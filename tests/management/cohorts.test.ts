@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ManagementApi, startManagement } from '../support/management-api.ts'
+import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/state-builders.ts'
 
 const path = '/api/projects/1/cohorts/'
@@ -99,6 +99,316 @@ describe('cohorts', () => {
     const dynamic = await api.call('PATCH', `${path}2/add_persons_to_static_cohort/`, { body: { person_ids: [1] } })
     assert.deepEqual([dynamic.status, dynamic.body.attr], [400, 'is_static'])
   })
+
+  it('are listed newest first, found by a part of their name, changed, deleted and taken back', async t => {
+    const api = await startManagement(t)
+    for (const name of ['Paying', 'Beta users', 'Beta admins'])
+      await api.call('POST', path, { body: { name, filters: treeOf(pro) } })
+    const found = await api.call('GET', `${path}?search=bETA&limit=1`)
+    assert.deepEqual([found.body.count, found.body.results[0].name], [2, 'Beta admins'])
+    assert.match(found.body.next, /offset=1/)
+    const patched = await api.call('PATCH', `${path}1/`, { body: { name: null, description: 'Who pays', version: 1 } })
+    assert.deepEqual([patched.status, patched.body.version, patched.body.name], [200, 2, ''])
+    assert.deepEqual(patched.body.filters, treeOf(pro))
+    const stale = await api.call('PATCH', `${path}1/`, { body: { name: 'x', version: 1 } })
+    assert.equal(stale.status, 409)
+    assert.deepEqual(stale.body.extra, { current_version: 2, sent_version: 1 })
+    assert.equal((await api.call('DELETE', `${path}2/`)).status, 204)
+    assert.equal((await api.call('DELETE', `${path}2/`)).status, 404)
+    assert.equal((await api.call('GET', `${path}2/`)).body.deleted, true)
+    assert.equal((await api.call('GET', path)).body.count, 2)
+    assert.equal((await api.call('PATCH', `${path}2/`, { body: { deleted: false } })).body.deleted, false)
+    assert.equal((await api.call('GET', `${path}99/`)).status, 404)
+    assert.equal((await api.call('GET', `${path}x/`)).status, 404)
+    assert.equal((await api.call('POST', path, { body: { name: 'next', filters: treeOf() } })).body.id, 4)
+  })
+
+  it('of another project are not found', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    for (const [method, below] of [
+      ['GET', ''],
+      ['PATCH', ''],
+      ['DELETE', ''],
+      ['GET', 'persons/'],
+      ['POST', 'recount/'],
+    ] as const)
+      assert.equal(
+        (await api.call(method, `/api/projects/2/cohorts/1/${below}`, { body: method === 'PATCH' ? {} : undefined }))
+          .status,
+        404,
+        method + below,
+      )
+  })
+
+  it('stay static, or not, as they were created', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { name: 'Chosen', is_static: true } })
+    assert.equal((await api.call('PATCH', `${path}1/`, { body: { is_static: true, name: 'x' } })).status, 200)
+    const changed = await api.call('PATCH', `${path}1/`, { body: { is_static: false, filters: treeOf(pro) } })
+    assert.deepEqual([changed.status, changed.body.attr], [400, 'is_static'])
+    const members = await api.call('POST', path, { body: { filters: treeOf(pro), distinct_ids: ['a'] } })
+    assert.deepEqual([members.status, members.body.attr], [400, 'is_static'])
+  })
+
+  it('take a file of distinct ids or uuids as a form, with or without a head, and a table as text', async t => {
+    const api = await startManagement(t)
+    await addPersons(api, 3)
+    const form = new FormData()
+    form.set('name', 'true')
+    form.set('is_static', 'true')
+    form.set('csv', new File([`Distinct ID\r\nuser-1\r\n\r\n"user-2"\r\nghost\r\n`], 'ids.csv', { type: 'text/csv' }))
+    const created = await send(api, 'POST', path, form)
+    assert.equal(created.status, 201, created.text)
+    assert.deepEqual([created.body.name, created.body.count], ['true', 2])
+    assert.deepEqual(created.body.members, { changed: 2, unchanged: 0, unknown_count: 1, unknown: ['ghost'] })
+    const more = new FormData()
+    more.set('csv', new File([`${uuidOf(3)}\nuser-1`], 'ids.csv'))
+    assert.deepEqual((await send(api, 'PATCH', `${path}1/`, more)).body.members, {
+      changed: 1,
+      unchanged: 1,
+      unknown_count: 0,
+      unknown: [],
+    })
+    const text = await api.call('POST', path, { body: { is_static: true, csv: 'person_id,name\n2,"Ada, B."\n77,x' } })
+    assert.deepEqual([text.body.count, text.body.members.unknown], [1, ['77']])
+    const wide = await api.call('POST', path, { body: { is_static: true, csv: 'a,b\nuser-1,2' } })
+    assert.deepEqual([wide.status, wide.body.attr], [400, 'csv'])
+  })
+
+  it('refuse forms that cannot be read or have too many fields, and bodies that are too large', async t => {
+    const api = await startManagement(t)
+    const headers = { 'content-type': 'multipart/form-data; boundary=b' }
+    for (const body of [
+      '--b\r\nhalf',
+      `${'--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(1_000)}--b--\r\n`,
+    ])
+      assert.deepEqual((await api.call('POST', path, { body, headers })).body.code, 'invalid')
+    const form = new FormData()
+    form.set('csv', new File(['x'.repeat(3 * 1024 * 1024)], 'ids.csv'))
+    assert.equal((await send(api, 'POST', path, form)).status, 413)
+    const json = await api.call('POST', path, { body: { is_static: true, csv: 'x'.repeat(1024 * 1024) } })
+    assert.deepEqual([json.status, json.body.code], [413, 'payload_too_large'])
+  })
+
+  it('add thousands of members in one request, and name those who are unknown', async t => {
+    const api = await startManagement(t)
+    await addPersons(api, 5_000)
+    const ids = Array.from({ length: 10_000 }, (_, index) => `user-${index + 1}`)
+    const form = new FormData()
+    form.set('is_static', 'true')
+    form.set('csv', new File([ids.join('\n')], 'ids.csv'))
+    const { body } = await send(api, 'POST', path, form)
+    assert.deepEqual([body.count, body.members.unknown_count], [5_000, 5_000])
+    assert.deepEqual(body.members.unknown, ids.slice(5_000))
+  })
 })
 
-void [flagsPath, cohortFilter, flagFilter, flagOn]
+describe('filters of a cohort', () => {
+  const refused: [string, unknown, string][] = [
+    ['nothing', {}, 'filters.properties'],
+    ['another type at the top', { properties: { type: 'XOR', values: [] } }, 'filters.properties.type'],
+    ['no values', { properties: { type: 'OR' } }, 'filters.properties.values'],
+    ['an unknown type', treeOf({ type: 'group', key: 'plan', value: 'x' }), 'filters.properties.values.0.type'],
+    [
+      'what a person did',
+      treeOf({ type: 'behavioral', key: 'e', value: 'performed_event' }),
+      'filters.properties.values.0.type',
+    ],
+    ['an unknown operator', treeOf({ ...pro, operator: 'like' }), 'filters.properties.values.0.operator'],
+    [
+      'a pattern outside the dialect',
+      treeOf({ ...pro, operator: 'regex', value: '(?=a)' }),
+      'filters.properties.values.0.value',
+    ],
+    ['a negation that is none', treeOf({ ...pro, negation: 'yes' }), 'filters.properties.values.0.negation'],
+    ['a cohort by name', treeOf(cohortFilter('Beta')), 'filters.properties.values.0.value'],
+    [
+      'a cohort that is not there',
+      treeOf({ type: 'OR', values: [cohortFilter(7)] }),
+      'filters.properties.values.0.values.0.value',
+    ],
+    ['a flag that is not there', treeOf(pro, flagFilter(7)), 'filters.properties.values.1.key'],
+  ]
+  for (const [what, filters, attr] of refused)
+    it(`are refused for ${what}, or kept with a warning`, async t => {
+      const api = await startManagement(t)
+      const { status, body } = await api.call('POST', path, { body: { name: 'x', filters } })
+      assert.deepEqual([status, body.attr], [400, attr], body.detail)
+      const kept = await api.call('POST', `${path}?skip_validation=true`, { body: { name: 'x', filters } })
+      assert.equal(kept.status, 201)
+      assert.deepEqual([kept.body.filters, kept.body.warnings[0].attr], [filters, attr])
+      const key = await api.addKey(['cohort:write'])
+      const denied = await api.call('POST', `${path}?skip_validation=true`, { key, body: { name: 'x', filters } })
+      assert.equal(denied.status, 403)
+    })
+
+  it('are nested at most 64 groups deep', async t => {
+    const api = await startManagement(t)
+    const nested = (depth: number): unknown => (depth === 0 ? pro : { type: 'AND', values: [nested(depth - 1)] })
+    assert.equal((await api.call('POST', path, { body: { filters: treeOf(nested(64)) } })).status, 201)
+    const deeper = await api.call('POST', path, { body: { filters: treeOf(nested(65)) } })
+    assert.deepEqual([deeper.status, deeper.body.code], [400, 'invalid_input'])
+    assert.match(deeper.body.detail, /64/)
+  })
+
+  it('are at most a thousand', async t => {
+    const api = await startManagement(t)
+    const { status, body } = await api.call('POST', path, { body: { filters: treeOf(...Array(1_001).fill(pro)) } })
+    assert.deepEqual([status, body.attr], [400, 'filters.properties.values.1000'])
+  })
+})
+
+describe('references between flags and cohorts', () => {
+  it('to what is not there are refused in flags, deleted ones included', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { name: 'gone', is_static: true } })
+    await api.call('DELETE', `${path}1/`)
+    const cases = [
+      [cohortFilter(1), 'filters.groups.0.properties.0.value'],
+      [cohortFilter('99'), 'filters.groups.0.properties.0.value'],
+      [flagFilter(99), 'filters.groups.0.properties.0.key'],
+    ] as const
+    for (const [filter, attr] of cases) {
+      const { status, body } = await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(filter) } })
+      assert.deepEqual([status, body.attr, body.code], [400, attr, 'invalid_input'])
+    }
+    const kept = await api.call('POST', `${flagsPath}?skip_validation=true`, {
+      body: { key: 'a', filters: flagOn(cohortFilter(1)) },
+    })
+    assert.match(kept.body.warnings[0].detail, /no cohort with the id 1/)
+  })
+
+  it('are refused when they close a cycle, which is named', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn() } })
+    await api.call('POST', path, { body: { name: 'Beta', filters: treeOf(flagFilter(1)) } })
+    await api.call('POST', flagsPath, { body: { key: 'b', filters: flagOn(cohortFilter(1)) } })
+    const own = await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(flagFilter(1)) } })
+    assert.match(own.body.detail, /flag "a" → flag "a"/)
+    const through = await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(pro, flagFilter(2)) } })
+    assert.deepEqual([through.status, through.body.attr], [400, 'filters.groups.0.properties.1.key'])
+    assert.match(through.body.detail, /flag "a" → flag "b" → cohort "Beta" → flag "a"/)
+    const cohort = await api.call('PATCH', `${path}1/`, { body: { filters: treeOf(flagFilter(2)) } })
+    assert.match(cohort.body.detail, /cohort "Beta" → flag "b" → cohort "Beta"/)
+    const itself = await api.call('PATCH', `${path}1/`, { body: { filters: treeOf(cohortFilter(1)) } })
+    assert.match(itself.body.detail, /cohort "Beta" → cohort "Beta"/)
+  })
+
+  it('are looked at again when a version is restored, or something deleted comes back', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
+    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(cohortFilter(1)) } })
+    await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn() } })
+    assert.equal((await api.call('DELETE', `${path}1/`)).status, 204)
+    const restored = await api.call('POST', `${flagsPath}a/versions/1/restore/`)
+    assert.deepEqual([restored.status, restored.body.attr], [400, 'filters.groups.0.properties.0.value'])
+    const skipped = await api.call('POST', `${flagsPath}a/versions/1/restore/?skip_validation=true`)
+    assert.deepEqual([skipped.status, skipped.body.warnings.length], [200, 1])
+    await api.call('DELETE', `${flagsPath}a/`)
+    assert.equal((await api.call('PATCH', `${flagsPath}1/`, { body: { deleted: false } })).status, 400)
+  })
+
+  it('keep a cohort from being deleted, and are named', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
+    await api.call('POST', path, { body: { name: 'Wider', filters: treeOf(cohortFilter('1')) } })
+    await api.call('POST', flagsPath, { body: { key: 'a', active: false, filters: flagOn(cohortFilter(1)) } })
+    const refused = await api.call('DELETE', `${path}1/`)
+    assert.equal(refused.status, 400)
+    assert.match(refused.body.detail, /flag "a", cohort "Wider"/)
+    assert.equal((await api.call('PATCH', `${path}1/`, { body: { deleted: true } })).status, 400)
+    assert.equal((await api.call('DELETE', `${path}1/?skip_validation=true`)).status, 204)
+  })
+
+  it('of two changes at the same moment that close a cycle together, at most one is stored', async t => {
+    const api = await startManagement(t)
+    for (const key of ['a', 'b']) await api.call('POST', flagsPath, { body: { key, filters: flagOn() } })
+    for (let round = 0; round < 5; round++) {
+      const answers = await Promise.all([
+        api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(flagFilter(2)) } }),
+        api.call('PATCH', `${flagsPath}b/`, { body: { filters: flagOn(flagFilter(1)) } }),
+      ])
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
+      for (const key of ['a', 'b']) await api.call('PATCH', `${flagsPath}${key}/`, { body: { filters: flagOn() } })
+    }
+  })
+})
+
+describe('persons of a cohort', () => {
+  it('that is static are its members, page by page', async t => {
+    const api = await startManagement(t)
+    await addPersons(api, 5)
+    await api.call('POST', path, { body: { is_static: true, _create_static_person_ids: [1, 2, 4, 5] } })
+    assert.deepEqual(await personsOf(api, 1, 3), [[1, 2, 4], [5]])
+  })
+
+  it('that is not static are those whose stored properties match, static cohorts and flags included', async t => {
+    const api = await startManagement(t)
+    const persons = Array.from({ length: 7 }, (_, index) =>
+      aPerson({ uuid: uuidOf(index + 1), properties: { plan: index % 2 === 0 ? 'pro' : 'free' } }),
+    )
+    await api.commit({ persons: persons.map(created) })
+    await api.call('POST', path, { body: { name: 'Chosen', is_static: true, _create_static_person_ids: [1, 2, 3] } })
+    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(pro) } })
+    await api.call('POST', path, { body: { name: 'Paying', filters: treeOf(pro) } })
+    await api.call('POST', path, { body: { name: 'Both', filters: treeOf(flagFilter(1), cohortFilter(1)) } })
+    assert.deepEqual(await personsOf(api, 2, 2), [
+      [1, 3],
+      [5, 7],
+    ])
+    assert.deepEqual(await personsOf(api, 3, 10), [[1, 3]])
+    const counted = await api.call('POST', `${path}2/recount/`)
+    assert.deepEqual([counted.status, counted.body.count, counted.body.is_calculating], [200, 4, false])
+    assert.equal((await api.call('GET', `${path}2/`)).body.last_calculation, '2026-05-01T12:00:00.000Z')
+    assert.equal((await api.call('POST', `${path}1/recount/`)).body.count, 3)
+    const changed = await api.call('PATCH', `${path}2/`, { body: { filters: treeOf() } })
+    assert.deepEqual([changed.body.count, changed.body.last_calculation], [null, null])
+    assert.equal((await api.call('POST', `${path}2/recount/`)).body.count, 7)
+  })
+
+  it('cannot be told when the cohort cannot be evaluated', async t => {
+    const api = await startManagement(t)
+    await addPersons(api, 1)
+    await api.call('POST', `${path}?skip_validation=true`, { body: { filters: treeOf(cohortFilter(99)) } })
+    for (const [method, below] of [
+      ['GET', 'persons/'],
+      ['POST', 'recount/'],
+    ] as const) {
+      const { status, body } = await api.call(method, `${path}1/${below}`)
+      assert.deepEqual([status, body.attr], [400, 'filters'])
+      assert.match(body.detail, /dependency_not_found_cohort/)
+    }
+  })
+
+  it('need the scope of persons', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', path, { body: { is_static: true } })
+    const key = await api.addKey(['cohort:write'])
+    assert.equal((await api.call('GET', `${path}1/`, { key })).status, 200)
+    assert.equal((await api.call('GET', `${path}1/persons/`, { key })).status, 403)
+  })
+})
+
+/** Ids of the persons on each page. */
+async function personsOf(api: ManagementApi, cohortId: number, limit: number): Promise<number[][]> {
+  const pages: number[][] = []
+  for (let address: string | null = `${path}${cohortId}/persons/?limit=${limit}`; address !== null; ) {
+    const { status, body, text } = await api.call('GET', address)
+    assert.equal(status, 200, text)
+    pages.push(body.results.map(({ id }: { id: number }) => id))
+    address = body.next === null ? null : body.next.slice(api.url.length)
+  }
+  return pages
+}
+
+async function send(api: ManagementApi, method: string, address: string, form: FormData) {
+  const response = await fetch(api.url + address, {
+    method,
+    body: form,
+    headers: { authorization: `Bearer ${allScopesKey}` },
+  })
+  const text = await response.text()
+  return { status: response.status, text, body: JSON.parse(text) }
+}

@@ -4,7 +4,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { MemberChange, MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortStore } from '#ports/cohort-store.ts'
+import type { CohortStore, PersonsPage } from '#ports/cohort-store.ts'
 import { personViews } from './person-queries.ts'
 import type { StateSchema } from './schema.ts'
 import { storableText } from './storable-text.ts'
@@ -12,7 +12,7 @@ import { storableText } from './storable-text.ts'
 /** Parameters of one statement; the engines take far more, but each length is a statement of its own. */
 const idsPerStatement = 500
 /** Properties of one page of persons; the largest person alone may have more. */
-const pageTextCharsMax = 4 * 1024 * 1024
+const pageTextCharsMax = 1024 * 1024
 
 type MemberQueries = Pick<
   CohortStore,
@@ -61,18 +61,25 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): MemberQueries {
         limit,
       ),
 
-    listPersonsAfter: (projectId, { afterPersonId, limit }) =>
-      pageOf(
+    async listPersonsAfter(projectId, { afterPersonId, limit }, ofCohortIds) {
+      const sizes = db
+        .selectFrom('person')
+        .select(['id', sql<number>`length(properties)`.as('chars')])
+        .where('project_id', '=', projectId)
+        .where('id', '>', afterPersonId)
+        .orderBy('id')
+        .limit(limit + 1)
+      const { results, hasMore } = await pageOf(db, sizes, limit)
+      const cohortsOf = await staticCohortsOf(
         db,
-        db
-          .selectFrom('person')
-          .select(['id', sql<number>`length(properties)`.as('chars')])
-          .where('project_id', '=', projectId)
-          .where('id', '>', afterPersonId)
-          .orderBy('id')
-          .limit(limit + 1),
-        limit,
-      ),
+        results.map(person => person.id),
+        ofCohortIds,
+      )
+      return {
+        results: results.map(person => ({ ...person, staticCohortIds: cohortsOf.get(person.id) ?? [] })),
+        hasMore,
+      }
+    },
 
     async countCohortMembers(cohortId) {
       const { count } = await db
@@ -83,12 +90,13 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): MemberQueries {
       return Number(count)
     },
 
-    async saveCohortCount(projectId, cohortId, count, countedAtMs) {
+    async saveCohortCount({ projectId, id, version }, count, countedAtMs) {
       await db
         .updateTable('cohort')
         .set({ member_count: count, counted_at: countedAtMs })
-        .where('id', '=', cohortId)
+        .where('id', '=', id)
         .where('project_id', '=', projectId)
+        .where('version', '=', version)
         .execute()
     },
   }
@@ -210,7 +218,7 @@ async function pageOf(
   db: Kysely<StateSchema>,
   sizes: { execute(): Promise<{ id: number; chars: number }[]> },
   limit: number,
-): ReturnType<CohortStore['listPersonsAfter']> {
+): Promise<PersonsPage> {
   const rows = await sizes.execute()
   const taken: number[] = []
   let chars = 0
@@ -222,6 +230,27 @@ async function pageOf(
   if (taken.length === 0) return { results: [], hasMore: false }
   const persons = await db.selectFrom('person').selectAll().where('id', 'in', taken).orderBy('id').execute()
   return { results: await personViews(db, persons), hasMore: rows.length > taken.length }
+}
+
+async function staticCohortsOf(
+  db: Kysely<StateSchema>,
+  personIds: readonly number[],
+  cohortIds: readonly number[],
+): Promise<Map<number, number[]>> {
+  if (personIds.length === 0 || cohortIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('cohort_person')
+    .selectAll()
+    .where('person_id', 'in', personIds)
+    .where('cohort_id', 'in', cohortIds)
+    .execute()
+  const cohortsOf = new Map<number, number[]>()
+  for (const { person_id, cohort_id } of rows) {
+    const known = cohortsOf.get(Number(person_id))
+    if (known === undefined) cohortsOf.set(Number(person_id), [Number(cohort_id)])
+    else known.push(Number(cohort_id))
+  }
+  return cohortsOf
 }
 
 function* batches<T>(items: readonly T[]): Iterable<T[]> {

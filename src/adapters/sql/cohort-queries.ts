@@ -40,10 +40,16 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore {
         if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
         const cohort: Cohort = { ...current, ...definedOf(patch), version: current.version + 1 }
-        // Who counts members writes beside us, and what we read of it may be old by now.
+        const isCountKept = patch.filters === undefined || current.isStatic
+        // Who counts members may write at the same moment: a count that stays is not written again.
         const { id: _, member_count: _count, counted_at: _at, ...columns } = cohortRowOf(cohort)
-        await trx.updateTable('cohort').set(columns).where('id', '=', cohortId).execute()
-        return ok({ value: cohort, revision: await bumpRevision(trx, projectId) })
+        await trx
+          .updateTable('cohort')
+          .set({ ...columns, ...(isCountKept ? {} : { member_count: null, counted_at: null }) })
+          .where('id', '=', cohortId)
+          .execute()
+        const value = isCountKept ? cohort : { ...cohort, memberCount: null, countedAtMs: null }
+        return ok({ value, revision: await bumpRevision(trx, projectId) })
       }),
 
     findCohort: (projectId, cohortId) => findCohort(db, projectId, cohortId),

@@ -39,18 +39,18 @@ export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
   })
 }
 
-const noSuchCohort = missing('There is no cohort with this id here.')
+export const noSuchCohort = missing('There is no cohort with this id here.')
 
 /** The cohort as it is after a write, what became of the ids, and what validation would have refused when it was skipped. */
 export function answerCohortWrite(
   status: number,
   written: Result<WrittenCohort, CohortRefusal>,
-  options: { withWarnings: boolean },
+  options: { withWarnings: boolean; isCalculating: boolean },
 ): Answer {
   if (!written.ok) return refuseCohort(written.error)
   const { cohort, members, warnings } = written.value
   return answer(status, {
-    ...encodeCohort(cohort, { isCalculating: false }),
+    ...encodeCohort(cohort, options),
     ...(members === null ? {} : { members: encodeMemberReport(members) }),
     ...(options.withWarnings
       ? { warnings: warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message })) }

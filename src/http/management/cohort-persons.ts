@@ -1,17 +1,36 @@
-// Who is in a cohort: members of static ones are added and taken out by id.
+// Who is in a cohort, and how many. Members of static ones are added and taken out by id.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import type { UnknownReason } from '#core/flags/flag-outcome.ts'
+import { type CohortCounter, listMembers } from '#services/cohort-persons.ts'
 import { changeMembers } from '#services/manage-cohorts.ts'
-import { addMembersSchema, decodeMembers, removeMembersSchema, writtenCohortSchema } from '#wire/management.ts'
-import { type Answer, refusal, required } from './answers.ts'
-import { answerCohortWrite, cohortRoutes } from './cohort-endpoint.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import {
+  addMembersSchema,
+  cohortSchema,
+  decodeMembers,
+  encodeCohort,
+  encodePerson,
+  personSchema,
+  removeMembersSchema,
+  writtenCohortSchema,
+} from '#wire/management.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, answer, invalidInput, refusal, required } from './answers.ts'
+import { answerCohortWrite, cohortRoutes, noSuchCohort } from './cohort-endpoint.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ManagementRoute } from './endpoint.ts'
+import { addressWith } from './page.ts'
+import { pageParams, refusedParam, wholeNumberParam, withDefault } from './query-params.ts'
 
 const tag = 'cohorts'
 
-export function cohortPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
+/** An answer waits so long for a count; then it says that it is under way. */
+const countWaitMs = 3_000
+
+export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter): ManagementRoute[] {
   return [
     ...cohortRoutes(deps, {
       method: 'PATCH',
@@ -39,10 +58,64 @@ export function cohortPersonsRoutes(deps: ManagementDeps): ManagementRoute[] {
         return change(cohort, 'remove', decodeMembers({ persons, distinctIds: body.distinct_ids }))
       },
     }),
+    ...cohortRoutes(deps, {
+      method: 'GET',
+      path: '/persons',
+      id: 'cohorts_persons_list',
+      tag,
+      summary:
+        'Persons in a cohort, oldest first, by their stored properties. Follow `next`: a page may be short, or empty, before the last.',
+      scope: 'person:read',
+      query: {
+        limit: pageParams().limit,
+        cursor: withDefault(wholeNumberParam({ description: 'From `next` of the page before.', minimum: 0 }), 0),
+        offset: refusedParam('pages follow each other by next.'),
+        search: refusedParam('/persons/?search=… finds persons by any part of their properties.'),
+      },
+      success: { status: 200, schema: uncountedPageSchema(personSchema) },
+      handle: async ({ request, cohort, query }) => {
+        if (cohort.deleted) return refusal(noSuchCohort)
+        const page = await listMembers(deps, cohort, { after: query.cursor, limit: query.limit })
+        if (!page.ok) return refusal(notEvaluable(page.error))
+        const { results, nextAfter } = page.value
+        const next = nextAfter === null ? null : addressWith(request, { cursor: String(nextAfter) })
+        return answer(200, { next, previous: null, results: results.map(encodePerson) })
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'POST',
+      path: '/recount',
+      id: 'cohorts_recount',
+      tag,
+      summary: 'Count the members now. 202 when it takes longer: `is_calculating` says so, here and in later answers.',
+      scope: 'cohort:write',
+      success: { status: 200, schema: cohortSchema },
+      handle: async ({ cohort }) => {
+        if (cohort.deleted) return refusal(noSuchCohort)
+        const waiting = new AbortController()
+        const late = sleep(countWaitMs, 'counting' as const, { ref: false, signal: waiting.signal })
+        // Aborted below, with nobody left to hear of it.
+        late.catch(() => undefined)
+        const counted = await Promise.race([counter.count(cohort), late]).finally(() => waiting.abort())
+        if (counted === 'counting') return answer(202, encodeCohort(cohort, { isCalculating: true }))
+        if (!counted.ok) return refusal(counted.error === 'too_many' ? countBusy : notEvaluable(counted.error))
+        const current = (await deps.management.findCohort(cohort.projectId, cohort.id)) ?? cohort
+        return answer(200, encodeCohort(current, { isCalculating: counter.isCounting(cohort.id) }))
+      },
+    }),
   ]
 
   async function change(cohort: Cohort, action: 'add' | 'remove', members: readonly MemberIds[]): Promise<Answer> {
     if (members.length === 0) return refusal(required(action === 'add' ? 'person_ids' : 'person_id'))
-    return answerCohortWrite(200, await changeMembers(deps, cohort, action, members), { withWarnings: false })
+    return answerCohortWrite(200, await changeMembers(deps, cohort, action, members), {
+      withWarnings: false,
+      isCalculating: counter.isCounting(cohort.id),
+    })
   }
 }
+
+function notEvaluable(reason: UnknownReason): WireError {
+  return invalidInput('filters', `The cohort cannot be evaluated: ${reason}.`)
+}
+
+const countBusy = wireError(503, 'state_unavailable', 'Many cohorts are waiting to be counted; try again.')

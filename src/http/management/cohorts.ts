@@ -1,7 +1,9 @@
 // Cohorts: list, create, read, change, delete. Who is in them is in `cohort-persons.ts`.
 
+import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { createCohortCounter } from '#services/cohort-persons.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage-cohorts.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
@@ -18,6 +20,7 @@ import {
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal } from './answers.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from './cohort-endpoint.ts'
+import { cohortPersonsRoutes } from './cohort-persons.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { countedPage } from './page.ts'
@@ -30,7 +33,10 @@ const formBytesMax = 2 * 1024 * 1024
 const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
 
 export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  const counter = createCohortCounter(deps)
+  const encode = (cohort: Cohort) => encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) })
   return [
+    ...cohortPersonsRoutes(deps, counter),
     ...projectRoutes(deps, {
       method: 'GET',
       path: '/cohorts',
@@ -47,7 +53,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
           offset,
           ...(search === undefined ? {} : { search }),
         })
-        const cohorts = results.map(cohort => encodeCohort(cohort, { isCalculating: false }))
+        const cohorts = results.map(encode)
         return answer(200, countedPage(request, query, count, cohorts))
       },
     }),
@@ -74,7 +80,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
           skipValidation: skips,
           by: caller.label,
         })
-        return answerCohortWrite(201, created, { withWarnings: skips })
+        return answerCohortWrite(201, created, { withWarnings: skips, isCalculating: false })
       },
     }),
     ...cohortRoutes(deps, {
@@ -85,7 +91,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One cohort, also a deleted one.',
       scope: 'cohort:read',
       success: { status: 200, schema: cohortSchema },
-      handle: async ({ cohort }) => answer(200, encodeCohort(cohort, { isCalculating: false })),
+      handle: async ({ cohort }) => answer(200, encode(cohort)),
     }),
     ...cohortRoutes(deps, {
       method: 'PATCH',
@@ -111,7 +117,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
           ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
           skipValidation: skips,
         })
-        return answerCohortWrite(200, updated, { withWarnings: skips })
+        return answerCohortWrite(200, updated, { withWarnings: skips, isCalculating: false })
       },
     }),
     ...cohortRoutes(deps, {

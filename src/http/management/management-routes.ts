@@ -1,6 +1,5 @@
 // The whole private API: every resource's routes in one table.
 
-import { cohortPersonsRoutes } from './cohort-persons.ts'
 import { cohortsRoutes } from './cohorts.ts'
 import type { ManagementDeps } from './deps.ts'
 import { earlyAccessFeaturesRoutes } from './early-access-features.ts'
@@ -29,7 +28,6 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),
     ...cohortsRoutes(deps),
-    ...cohortPersonsRoutes(deps),
     ...earlyAccessFeaturesRoutes(deps),
     ...surveysRoutes(deps),
     ...experimentsRoutes(deps),
