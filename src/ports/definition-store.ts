@@ -3,8 +3,8 @@
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 
 export interface DefinitionStore {
-  /** The instance's revision: +1 with every write that concerns evaluation. Cheap enough to ask five times a second. */
-  revision(): Promise<number>
+  /** Cheap enough to ask five times a second. */
+  revision(): Promise<StoredRevision>
   /** Every project changed after `revision`, whole; deleted ones by id. `loadChanges(-1)` is everything. */
   loadChanges(revision: number): Promise<DefinitionChanges>
   /**
@@ -12,6 +12,16 @@ export interface DefinitionStore {
    * is away, so the revision is asked for as well.
    */
   onChange?(listener: (revision: number) => void): void
+}
+
+export interface StoredRevision {
+  /** Of the instance: +1 with every write that concerns evaluation. */
+  readonly revision: number
+  /**
+   * In which life of the store that counts. A store that comes back from an older copy gives numbers a second time; it does
+   * so only in another epoch. Another epoch may be the same store all the same.
+   */
+  readonly epoch: string
 }
 
 export interface DefinitionChanges {

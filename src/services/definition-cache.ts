@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
+import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface DefinitionCache<T> {
@@ -13,7 +14,10 @@ export interface DefinitionCache<T> {
   findById(projectId: number): T | null
   /** The project that a valid secret key belongs to; by SHA-256, hex, so the look-up tells nothing about a key. */
   findBySecretHash(secretHash: string): T | null
-  /** Resolves when everything up to `revision` is served. */
+  /**
+   * Resolves when the write that was given `revision` is served.
+   * @throws PortError when definitions cannot be read; `unavailable` when the store has lost the write meanwhile.
+   */
   catchUp(revision: number): Promise<void>
   /**
    * For a client that heard of `revision` from another process: asks the store at most once, unless that is served. Never
@@ -54,6 +58,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   const byId = new Map<number, { token: string; secretHashes: readonly string[]; compiled: T }>()
   const bySecretHash = new Map<string, T>()
   let served = -1
+  let servedEpoch: string | undefined
   let loading: Promise<void> | undefined
   let complainedAtMs = Number.NEGATIVE_INFINITY
   let isPolling = false
@@ -76,9 +81,15 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function catchUp(revision: number): Promise<void> {
-    // Another write may have been loaded after it, or what is served is from before the store came back from an older copy.
-    if (revision < served) await askForRevision()
-    while (startsOver || served < revision) await refresh()
+    // It was loaded already, or what is served had that number before the store came back from an older copy.
+    if (revision <= served) await askForRevision()
+    await refreshUpTo(revision)
+    if (served >= revision) return
+    startsOver = true
+    await refreshUpTo(revision)
+    if (served >= revision) return
+    const message = `revision ${revision} is not there any more: the state stands at ${served}, an older copy of it took over`
+    throw new PortError('state', 'unavailable', new Error(message))
   }
 
   async function hearOf(revision: number): Promise<void> {
@@ -91,10 +102,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
 
   /** A store that came back from an older copy: what it lacks is served here, and what is new counts from there on. */
   async function askForRevision(): Promise<number> {
-    const servedBefore = served
+    const [servedBefore, epochBefore] = [served, servedEpoch]
     const latest = await options.store.revision()
-    if (latest < servedBefore) startsOver = true
-    return latest
+    if (latest.revision < servedBefore || latest.epoch !== epochBefore) startsOver = true
+    return latest.revision
   }
 
   /** One question at a time: a store that hangs is not asked more and more of them. */
@@ -107,16 +118,19 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
 
   async function follow(latestRevision: () => Promise<number>): Promise<void> {
     try {
-      const latest = await latestRevision()
-      const isBehind = () => startsOver || latest > served
-      if (isBehind()) await refresh()
-      if (isBehind()) await refresh() // the first one may have joined a load from before
+      await refreshUpTo(await latestRevision())
     } catch (cause) {
       const nowMs = performance.now()
       if (nowMs - complainedAtMs < complaintPauseMs) return
       complainedAtMs = nowMs
       options.logger.warn({ err: cause }, 'definitions could not be refreshed; the last ones are served')
     }
+  }
+
+  async function refreshUpTo(revision: number): Promise<void> {
+    const isBehind = () => startsOver || served < revision
+    if (isBehind()) await refresh()
+    if (isBehind()) await refresh() // the first one may have joined a load from before
   }
 
   /** One load at a time; a caller that arrives during one waits for it and looks again. */
@@ -128,7 +142,9 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function load(): Promise<void> {
-    const isEverything = startsOver
+    // Asked before: definitions that are of a later epoch than they say are loaded once more.
+    const { epoch } = await options.store.revision()
+    const isEverything = startsOver || epoch !== servedEpoch
     const changes = await options.store.loadChanges(isEverything ? -1 : served)
     const idsBefore = isEverything ? [...byId.keys()] : []
     if (isEverything) {
@@ -149,6 +165,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     }
     const isOther = isEverything || changes.revision !== served
     served = changes.revision
+    servedEpoch = epoch
     if (isOther) options.onRevision?.(servedChanges(changes, idsBefore))
   }
 

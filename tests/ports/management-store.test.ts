@@ -44,5 +44,5 @@ async function open(
     await definitions.close()
     await loader.close()
   })
-  return { store, chunkStore, revision: () => definitions.revision() }
+  return { store, chunkStore, revision: async () => (await definitions.revision()).revision }
 }

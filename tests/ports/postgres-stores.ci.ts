@@ -28,7 +28,7 @@ async function runSuites(): Promise<void> {
 
   const openManagement: OpenManagement = async t => {
     const { definitions, management, chunkStore } = await openDefinitions(t)
-    return { store: management, chunkStore, revision: () => definitions.revision() }
+    return { store: management, chunkStore, revision: async () => (await definitions.revision()).revision }
   }
 
   chunkStoreContract('postgres', openState)

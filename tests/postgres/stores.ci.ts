@@ -117,6 +117,21 @@ describe('state on PostgreSQL', { skip }, async () => {
     assert.equal(rows[0]!.deadlocks, '0')
   })
 
+  it('says by its epoch that the server may have come back from an older copy', async t => {
+    const url = await newDatabase(t)
+    const management = openPostgresManagementStore({ url, logger })
+    const open = () => openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
+    const [store, other] = [open(), open()]
+    t.after(() => Promise.all([store, other, management].map(each => each.close())))
+    const { epoch } = await store.revision()
+    await management.createProject(aNewProject({ apiToken: 'phc_epoch' }))
+    assert.equal((await store.revision()).epoch, epoch, 'the same with every write')
+    assert.equal((await other.revision()).epoch, epoch, 'the same for every process')
+    await postgres.restart()
+    const after = await eventually(() => store.revision().catch(() => null), { what: 'the server' })
+    assert.notEqual(after.epoch, epoch)
+  })
+
   it('tells other fronts of a write, by whomever it was made, well within a second', async t => {
     const url = await newDatabase(t)
     const management = openPostgresManagementStore({ url, logger })

@@ -7,6 +7,14 @@ import { openPool } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
 import { listenForRevisions } from './revision-listener.ts'
 
+/**
+ * What comes back from a backup or a standby is another server process, or another table: neither changes under a session
+ * without a restart, a new database, or a table that was written anew.
+ */
+const findRevisionText = `
+  SELECT value, concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), d.oid, pg_relation_filenode('revision'))
+  FROM revision, pg_database AS d WHERE id = 1 AND d.datname = current_database()`
+
 export interface PostgresDefinitionStore extends DefinitionStore {
   /** Called with each revision that any process commits, in no time; some may be missed while the server is away. */
   onChange(listener: (revision: number) => void): void
@@ -36,12 +44,13 @@ export function openPostgresDefinitionStore(options: {
     ...rethrowing(
       {
         revision: async () => {
-          const { rows } = await pool.query<[number]>({
+          const { rows } = await pool.query<[number, string]>({
             name: 'revision',
-            text: 'SELECT value FROM revision WHERE id = 1',
+            text: findRevisionText,
             rowMode: 'array',
           })
-          return rows[0]![0]
+          const [revision, epoch] = rows[0]!
+          return { revision, epoch }
         },
         loadChanges,
         close: async () => {

@@ -29,7 +29,8 @@ export function openSqliteDefinitionStore(
           revision = revisionValue.get()!
           seenDataVersion = current
         }
-        return revision
+        // A file that is open is not exchanged for an older one.
+        return { revision, epoch: '' }
       },
       loadChanges: options.loadChanges,
       close: async () => {
