@@ -259,6 +259,23 @@ describe('a dynamic cohort', () => {
     )
   })
 
+  it('is named once among the problems of a project when somebody should mend it', () => {
+    const cohorts = {
+      1: described(all(cohort(2), person('plan', '(', { operator: 'regex' }))),
+      2: { properties: 'x' },
+      3: described(all(person('plan', '(', { operator: 'regex' }))),
+      4: { properties: 'nobody reaches it' },
+    }
+    const flags = [flag(1, 'a', cohort(1)), flag(2, 'b', cohort(2)), flag(3, 'c', cohort(3)), flag(4, 'd', cohort(3))]
+    const { problems } = compileTestProject({ flags, cohorts })
+    assert.deepEqual(
+      problems.map(({ flagKey }) => flagKey),
+      ['a', 'c'],
+    )
+    assert.match(problems[0]!.message, /^the cohort 2: it cannot be read/)
+    assert.match(problems[1]!.message, /^the cohort 3: the filter on "plan" never matches/)
+  })
+
   it('takes nobody by what was done, negated or not, and says so where it was the filter that failed', () => {
     const done = { type: 'behavioral', key: '$pageview', value: 'performed_event', time_value: 30 }
     for (const leaf of [done, { ...done, negation: true }, { ...done, type: 'realtime' }]) {
