@@ -29,6 +29,8 @@ export interface TestPostgres extends Databases {
   /** kill -9 of the server, sessions and all; `restart` brings it back with what was committed. */
   kill(): Promise<void>
   restart(): Promise<void>
+  /** Ends the server for as long as it takes to copy its files; `comeBack` puts the copy in their place and starts it. */
+  copy(): Promise<{ comeBack(): Promise<void> }>
   /** Ends it and removes its folder. */
   stop(): Promise<void>
 }
@@ -102,6 +104,23 @@ export async function startPostgres(): Promise<TestPostgres> {
     restart: async () => {
       await kill('SIGKILL')
       child = await start()
+    },
+    copy: async () => {
+      const copy = join(folder, `copy-${randomBytes(4).toString('hex')}`)
+      const replacing = async (replace: () => void) => {
+        // Its sessions would write on for a moment after a kill.
+        await kill('SIGINT')
+        replace()
+        child = await start()
+      }
+      await replacing(() => execFileSync('cp', ['-a', dataFolder, copy]))
+      return {
+        comeBack: () =>
+          replacing(() => {
+            rmSync(dataFolder, { recursive: true })
+            execFileSync('cp', ['-a', copy, dataFolder])
+          }),
+      }
     },
     stop: async () => {
       await kill('SIGQUIT')
