@@ -6,7 +6,8 @@ import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { DefinitionLinks } from '#core/cohorts/definition-links.ts'
 import type { MemberChange, MemberIds } from '#core/cohorts/member-ids.ts'
 import type { Result } from '#core/result.ts'
-import type { Page, PersonView, Written } from './management-store.ts'
+import type { PersonView } from './person-view.ts'
+import type { Page, Written } from './written.ts'
 
 export type NewCohort = Pick<
   Cohort,

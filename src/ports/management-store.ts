@@ -4,13 +4,13 @@
 import type { Flag } from '#core/flags/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { JsonObject } from '#core/json.ts'
-import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
 import type { CohortStore, LinkedWrite } from './cohort-store.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
 import type { ExperimentStore } from './experiment-store.ts'
+import type { PersonView } from './person-view.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
 import type { SurveyStore } from './survey-store.ts'
 import type { Page, Written } from './written.ts'
@@ -116,12 +116,6 @@ export interface FlagStore {
     page: { limit: number; offset: number },
   ): Promise<Page<FlagVersion>>
   findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
-}
-
-export interface PersonView extends Omit<Person, 'marks'> {
-  readonly id: number
-  readonly distinctIds: readonly DistinctIdMapping[]
-  readonly flagOverrides: readonly { readonly flagKey: string; readonly hashKey: string }[]
 }
 
 export interface PersonQueryStore {

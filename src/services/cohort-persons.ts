@@ -9,7 +9,7 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CohortStore, PersonInCohorts } from '#ports/cohort-store.ts'
-import type { PersonView } from '#ports/management-store.ts'
+import type { PersonView } from '#ports/person-view.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 

@@ -11,7 +11,7 @@ import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import { type CohortPatch, type CohortStore, type LinkedWrite, memberIdCountMax } from '#ports/cohort-store.ts'
-import type { Written } from '#ports/management-store.ts'
+import type { Written } from '#ports/written.ts'
 import { type CheckedWrite, writeDefinition, writeWithLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {

@@ -2,7 +2,8 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { DistinctIdMapping } from '#core/persons/person.ts'
-import type { PersonQueryStore, PersonView } from '#ports/management-store.ts'
+import type { PersonQueryStore } from '#ports/management-store.ts'
+import type { PersonView } from '#ports/person-view.ts'
 import { containsText } from './like.ts'
 import { personOf } from './rows.ts'
 import type { PersonTable, StateSchema } from './schema.ts'
