@@ -8,6 +8,7 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { cohortStoreContract } from './cohort-store.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import type { ManagementHarness, OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
@@ -26,6 +27,7 @@ const adapters: Record<string, OpenManagement> = {
 for (const [adapter, openAdapter] of Object.entries(adapters)) {
   managementStoreContract(adapter, openAdapter)
   flagStoreContract(adapter, openAdapter)
+  cohortStoreContract(adapter, openAdapter)
   secretKeyStoreContract(adapter, openAdapter)
 }
 

@@ -8,6 +8,7 @@ import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
+import { cohortStoreContract } from './cohort-store.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
@@ -37,6 +38,7 @@ async function runSuites(): Promise<void> {
   hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
+  cohortStoreContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
 

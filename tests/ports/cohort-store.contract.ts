@@ -1,0 +1,272 @@
+// What every management store keeps to with cohorts: versions, members by any of their ids, and writes that rely on what the
+// project's definitions were when they were checked.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import type { NewCohort } from '#ports/cohort-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { aMapping, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
+
+/** In the order of their numbers, as persons that are written together may get their ids. */
+const uuidOf = (index: number) => `abcdef00-0000-5000-8000-${String(index).padStart(12, '0')}`
+
+function aNewCohort(over: Partial<NewCohort> = {}): NewCohort {
+  return {
+    projectId: 1,
+    name: 'Beta',
+    description: '',
+    isStatic: false,
+    filters: { properties: { type: 'OR', values: [] } },
+    createdAtMs: 5,
+    createdBy: null,
+    ...over,
+  }
+}
+
+/** Persons 1 to `count` of project 1, `user-1` leading to the first, and one of project 2. */
+async function addPersons({ chunkStore }: ManagementHarness, count: number): Promise<void> {
+  const persons = Array.from({ length: count }, (_, index) => aPerson({ uuid: uuidOf(index + 1) }))
+  const other = aPerson({ projectId: 2, uuid: uuidOf(99) })
+  await commit(chunkStore, {
+    persons: [...persons, other].map(created),
+    mappings: [
+      ...persons.map((person, index) => created(aMapping(person, `user-${index + 1}`))),
+      created(aMapping(other, 'other')),
+    ],
+  })
+}
+
+async function idsOf(store: ManagementStore, cohortId: number): Promise<number[]> {
+  const { results } = await store.listCohortMembers(1, cohortId, { afterPersonId: 0, limit: 100 })
+  return results.map(({ id }) => id)
+}
+
+export function cohortStoreContract(adapter: string, open: OpenManagement): void {
+  describe(`ManagementStore on ${adapter}: cohorts`, () => {
+    it('gives ids from 1 up, keeps every field and the literals of numbers, and bumps the revision', async t => {
+      const { store, revision } = await open(t)
+      await store.createProject(aNewProject())
+      const filters = parseJson('{"__proto__":1,"properties":{"type":"OR","values":[1.0,1e2]}}') as JsonObject
+      const input = aNewCohort({ name: 'nul\0', description: 'd', filters, createdBy: 'ci' })
+      const before = await revision()
+      const result = await store.createCohort(input, {})
+      assert.ok(result.ok && result.value.revision === before + 1)
+      assert.equal(await revision(), before + 1)
+      const cohort = result.value.value
+      assert.deepEqual(
+        { ...cohort, filters: null },
+        {
+          ...input,
+          name: 'nul\ufffd',
+          filters: null,
+          id: 1,
+          deleted: false,
+          version: 1,
+          memberCount: null,
+          countedAtMs: null,
+          updatedAtMs: 5,
+        },
+      )
+      assert.equal(JSON.stringify((await store.findCohort(1, 1))?.filters), JSON.stringify(filters))
+      assert.equal(await store.findCohort(2, 1), null)
+      assert.equal(written(await store.createCohort(aNewCohort({ isStatic: true }), {})).memberCount, 0)
+    })
+
+    it('adds 1 to the version with each change, refuses a version that is not current, and takes back what was deleted', async t => {
+      const { store } = await open(t)
+      const first = written(await store.createCohort(aNewCohort(), {}))
+      await store.saveCohortCount(first, 7, 6)
+      const second = written(await store.updateCohort(1, 1, { name: 'two', updatedAtMs: 9 }, { expectedVersion: 1 }))
+      assert.deepEqual(second, { ...first, name: 'two', version: 2, memberCount: 7, countedAtMs: 6, updatedAtMs: 9 })
+      const stale = await store.updateCohort(1, 1, { name: 'x', updatedAtMs: 9 }, { expectedVersion: 1 })
+      assert.deepEqual(stale, { ok: false, error: { staleVersion: second } })
+      const notFound = { ok: false, error: 'not_found' }
+      assert.deepEqual(await store.updateCohort(2, 1, { updatedAtMs: 9 }, {}), notFound)
+      written(await store.updateCohort(1, 1, { deleted: true, updatedAtMs: 9 }, {}))
+      assert.deepEqual(await store.updateCohort(1, 1, { name: 'x', updatedAtMs: 9 }, {}), notFound)
+      assert.deepEqual(await store.listCohorts(1, { limit: 10, offset: 0 }), { count: 0, results: [] })
+      assert.equal((await store.findCohort(1, 1))?.deleted, true)
+      assert.equal(written(await store.updateCohort(1, 1, { deleted: false, updatedAtMs: 9 }, {})).version, 4)
+    })
+
+    it('forgets the count with other filters, and keeps none of a version that is no longer current', async t => {
+      const { store } = await open(t)
+      const first = written(await store.createCohort(aNewCohort(), {}))
+      await store.saveCohortCount(first, 7, 6)
+      const second = written(await store.updateCohort(1, 1, { filters: {}, updatedAtMs: 9 }, {}))
+      assert.deepEqual([second.memberCount, second.countedAtMs], [null, null])
+      await store.saveCohortCount(first, 7, 6)
+      assert.deepEqual(await store.findCohort(1, 1), second)
+    })
+
+    it('lists newest first and looks for text as it is written', async t => {
+      const { store } = await open(t)
+      for (const name of ['50% off', 'Beta', 'beta 2', 'other']) await store.createCohort(aNewCohort({ name }), {})
+      const find = async (search: string) =>
+        (await store.listCohorts(1, { limit: 10, offset: 0, search })).results.map(({ name }) => name)
+      assert.deepEqual(await find('BETA'), ['beta 2', 'Beta'])
+      assert.deepEqual(await find('%'), ['50% off'])
+      const page = await store.listCohorts(1, { limit: 1, offset: 1 })
+      assert.deepEqual([page.count, page.results[0]?.name], [4, 'beta 2'])
+    })
+
+    it('finds members by any of their ids, once each, and names those that lead to nobody in the project', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      await addPersons(harness, 4)
+      await store.createCohort(aNewCohort({ isStatic: true }), {})
+      const add = async (kind: 'person' | 'distinct_id' | 'any', ids: string[]) =>
+        store.addCohortMembers(1, 1, { kind, ids })
+      assert.deepEqual(await add('distinct_id', ['user-1', 'other', 'user-1', uuidOf(2), 'x\0', 'half \ud800']), {
+        ok: true,
+        value: { changedCount: 1, unchangedCount: 0, unknownIds: ['other', uuidOf(2), 'x\0', 'half \ud800'] },
+      })
+      assert.deepEqual(
+        await add('person', ['1', uuidOf(2).toUpperCase(), '5', uuidOf(99), '1e0', '99999999999999999999']),
+        {
+          ok: true,
+          value: {
+            changedCount: 1,
+            unchangedCount: 1,
+            unknownIds: ['5', uuidOf(99), '1e0', '99999999999999999999'],
+          },
+        },
+      )
+      assert.deepEqual(await add('any', ['user-3', uuidOf(4).toUpperCase(), 'nobody', uuidOf(7)]), {
+        ok: true,
+        value: { changedCount: 2, unchangedCount: 0, unknownIds: ['nobody', uuidOf(7)] },
+      })
+      assert.deepEqual(await idsOf(store, 1), [1, 2, 3, 4])
+      assert.equal(await store.countCohortMembers(1), 4)
+      const removed = await store.removeCohortMembers(1, 1, { kind: 'any', ids: ['user-2', uuidOf(2), 'x'] })
+      assert.deepEqual(removed, { ok: true, value: { changedCount: 1, unchangedCount: 0, unknownIds: ['x'] } })
+      assert.deepEqual(await idsOf(store, 1), [1, 3, 4])
+    })
+
+    it('takes as many ids as one call may have', async t => {
+      const harness = await open(t)
+      await addPersons(harness, 600)
+      await harness.store.createCohort(aNewCohort({ isStatic: true }), {})
+      const ids = Array.from({ length: 2_000 }, (_, index) => `user-${index + 1}`)
+      const result = await harness.store.addCohortMembers(1, 1, { kind: 'any', ids })
+      assert.deepEqual(result, {
+        ok: true,
+        value: { changedCount: 600, unchangedCount: 0, unknownIds: ids.slice(600) },
+      })
+    })
+
+    it('has members in static cohorts of the project alone', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      await addPersons(harness, 1)
+      await store.createCohort(aNewCohort(), {})
+      await store.createCohort(aNewCohort({ isStatic: true, projectId: 2 }), {})
+      await store.createCohort(aNewCohort({ isStatic: true }), {})
+      await store.updateCohort(1, 3, { deleted: true, updatedAtMs: 9 }, {})
+      for (const cohortId of [1, 2, 3, 4])
+        assert.deepEqual(await store.addCohortMembers(1, cohortId, { kind: 'person', ids: ['1'] }), {
+          ok: false,
+          error: 'not_static',
+        })
+    })
+
+    it('pages through members and through all persons in the order of their ids, with the static cohorts asked for', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      await addPersons(harness, 5)
+      await store.createCohort(aNewCohort({ isStatic: true }), {})
+      await store.createCohort(aNewCohort({ isStatic: true }), {})
+      await store.addCohortMembers(1, 1, { kind: 'person', ids: ['1', '3', '5'] })
+      await store.addCohortMembers(1, 2, { kind: 'person', ids: ['1', '2'] })
+      const members = await store.listCohortMembers(1, 1, { afterPersonId: 1, limit: 1 })
+      assert.deepEqual([members.results.map(({ id }) => id), members.hasMore], [[3], true])
+      assert.deepEqual(
+        members.results[0]?.distinctIds.map(({ distinctId }) => distinctId),
+        ['user-3'],
+      )
+      assert.equal((await store.listCohortMembers(1, 1, { afterPersonId: 3, limit: 1 })).hasMore, false)
+      assert.deepEqual(await store.listCohortMembers(2, 1, { afterPersonId: 0, limit: 9 }), {
+        results: [],
+        hasMore: false,
+      })
+      const all = await store.listPersonsAfter(1, { afterPersonId: 0, limit: 3 }, [1])
+      assert.deepEqual(
+        all.results.map(({ id, staticCohortIds }) => [id, staticCohortIds]),
+        [
+          [1, [1]],
+          [2, []],
+          [3, [1]],
+        ],
+      )
+      assert.equal(all.hasMore, true)
+      assert.equal((await store.listPersonsAfter(1, { afterPersonId: 3, limit: 3 }, [])).hasMore, false)
+    })
+
+    it('cuts a page before it becomes large, and always gives one person', async t => {
+      const { store, chunkStore } = await open(t)
+      const large = Array.from({ length: 3 }, (_, index) =>
+        aPerson({ uuid: uuidOf(index + 1), properties: { text: 'x'.repeat(700_000) } }),
+      )
+      await commit(chunkStore, { persons: large.map(created) })
+      const page = await store.listPersonsAfter(1, { afterPersonId: 0, limit: 10 }, [])
+      assert.deepEqual([page.results.length, page.hasMore], [1, true])
+    })
+
+    it('knows what flags and cohorts refer to, deleted ones left out', async t => {
+      const { store, revision } = await open(t)
+      await store.createProject(aNewProject())
+      const cohortFilter = { key: 'id', type: 'cohort', value: '2' }
+      const flagFilter = { key: '1', type: 'flag', value: true }
+      await store.createFlag(aNewFlag({ key: 'plain' }))
+      await store.createFlag(
+        aNewFlag({ key: 'linked', active: false, filters: { groups: [{ properties: [cohortFilter, flagFilter] }] } }),
+      )
+      await store.createFlag(aNewFlag({ key: 'gone', filters: { groups: [{ properties: [cohortFilter] }] } }))
+      await store.updateFlag(1, 3, { deleted: true, updatedAtMs: 9 }, { changedBy: null })
+      const nested = { properties: { type: 'OR', values: [{ type: 'AND', values: [flagFilter] }, cohortFilter] } }
+      await store.createCohort(aNewCohort({ name: 'tree', filters: nested }), {})
+      await store.createCohort(aNewCohort({ name: 'static', isStatic: true, filters: nested }), {})
+      assert.deepEqual(await store.findLinks(1), {
+        revision: await revision(),
+        flags: [
+          { id: 1, name: 'plain', flagIds: [], cohortIds: [] },
+          { id: 2, name: 'linked', flagIds: [1], cohortIds: [2] },
+        ],
+        cohorts: [
+          { id: 1, name: 'tree', flagIds: [1], cohortIds: [2] },
+          { id: 2, name: 'static', flagIds: [], cohortIds: [] },
+        ],
+      })
+    })
+
+    it('writes nothing that relies on definitions which have changed since', async t => {
+      const { store } = await open(t)
+      await store.createProject(aNewProject())
+      await store.createFlag(aNewFlag())
+      await store.createCohort(aNewCohort(), {})
+      const { revision: linksRevision } = await store.findLinks(1)
+      const changed = { ok: false, error: 'definitions_changed' }
+      written(await store.updateCohort(1, 1, { name: 'x', updatedAtMs: 9 }, { linksRevision }))
+      const old = { linksRevision }
+      assert.deepEqual(await store.createCohort(aNewCohort(), old), changed)
+      assert.deepEqual(await store.updateCohort(1, 1, { name: 'y', updatedAtMs: 9 }, old), changed)
+      assert.deepEqual(await store.createFlag(aNewFlag({ key: 'b' }), old), changed)
+      assert.deepEqual(await store.updateFlag(1, 1, { updatedAtMs: 9 }, { ...old, changedBy: null }), changed)
+      assert.equal((await store.findFlag(1, '1'))?.version, 1)
+      assert.equal((await store.findCohort(1, 1))?.name, 'x')
+    })
+
+    it('lets one of two writes through that rely on the same definitions', async t => {
+      const { store } = await open(t)
+      await store.createProject(aNewProject())
+      await store.createFlag(aNewFlag({ key: 'a' }))
+      await store.createFlag(aNewFlag({ key: 'b' }))
+      const { revision: linksRevision } = await store.findLinks(1)
+      const options = { linksRevision, changedBy: null }
+      const results = await Promise.all([1, 2].map(id => store.updateFlag(1, id, { updatedAtMs: 9 }, options)))
+      assert.deepEqual(results.map(({ ok }) => ok).sort(), [false, true])
+    })
+  })
+}
