@@ -15,6 +15,7 @@ import {
   bootstrap,
   checkBootstrap,
   type InstanceState,
+  judgeReturnedState,
   openInstanceState,
   prepareEngineChild,
   type StateWriter,
@@ -148,6 +149,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     management = state.management
     await checkBootstrap(config, management)
     granted(await bindOwnLog(config, logger, management))
+    state.judgeReturns(found => judgeReturnedState(config, found))
     const bootstrapped = await bootstrap(config, clock, management)
     const { release } = state
     const host: FrontHost = {

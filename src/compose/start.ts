@@ -11,10 +11,11 @@ import {
   replaceLogIdentity,
   writeLogIdentity,
 } from '#adapters/sqlite-log/log-identity.ts'
+import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
-import { bindLog } from '#services/bind-log.ts'
+import type { ManagementStore, ReturnedState } from '#ports/management-store.ts'
+import { bindLog, whyNotOurs } from '#services/bind-log.ts'
 import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
@@ -56,6 +57,24 @@ export async function bindOwnLog(
     newUuid: randomUUID,
     warn: line => logger.warn(line),
   })
+}
+
+/**
+ * Whether a state that was away and came back still belongs to the log in the data folder, which was bound before.
+ * @returns what stands against it, as the rest of a sentence about the state; null: nothing.
+ * @throws as reading the log does.
+ */
+export async function judgeReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
+  const folder = resolve(logFolder(config))
+  const reader = openSqliteLogReader({ folder })
+  try {
+    return await whyNotOurs(found, {
+      id: readLogIdentity(folder),
+      endOffset: async (lane, position) => (await reader.status(lane, position)).endOffset,
+    })
+  } finally {
+    await reader.close()
+  }
 }
 
 /** Arguments of the child that runs the embedded engine; new port and passwords with each call. */

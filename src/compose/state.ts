@@ -1,6 +1,7 @@
 // Where the state is: in the data folder, or in the PostgreSQL of `DATABASE_URL`. Which adapter fills which port of it, for
 // a front and for the worker; what PostgreSQL needs is loaded only where it is used.
 
+import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
@@ -40,6 +41,8 @@ export async function openManagement(config: Config, logger: Logger): Promise<St
 /** The state of an instance, which no other one uses until `release`. */
 export interface InstanceState {
   readonly management: StateWriter
+  /** Of `InstanceLock`. State in the data folder never goes away and comes back. */
+  readonly judgeReturns: InstanceLock['judgeReturns']
   /** Gives the state back to other instances; `management` is closed by whoever has it. Takes a second at most. */
   release(): Promise<void>
 }
@@ -57,14 +60,17 @@ export async function openInstanceState(
   options: { waitMsMax: number; onWaiting: () => void; onSuperseded: (line: string) => void },
 ): Promise<Result<InstanceState, string>> {
   const { databaseUrl: url } = config
-  if (url === null) return ok({ management: await openManagement(config, logger), release: async () => undefined })
+  if (url === null) {
+    const management = await openManagement(config, logger)
+    return ok({ management, judgeReturns: () => undefined, release: async () => undefined })
+  }
   await checkDatabases(url, config.databaseReadUrl, logger)
   const { takeInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
   const locked = await namingPlace(url, () => takeInstanceLock({ ...options, url, logger }))
   if (!locked.ok) return locked
-  const { release } = locked.value
+  const { judgeReturns, release } = locked.value
   try {
-    return ok({ management: await openPostgresState(url, logger), release })
+    return ok({ management: await openPostgresState(url, logger), judgeReturns, release })
   } catch (cause) {
     await release()
     throw cause

@@ -75,6 +75,13 @@ export interface FollowedLog {
   readonly begunAt: string
 }
 
+/** What a state says of itself when it was away and came back; it may be a copy of another moment. */
+export interface ReturnedState {
+  readonly followedLogId: string
+  /** Of the worker, by lane. */
+  readonly positions: ReadonlyMap<string, number>
+}
+
 export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>
 export type FlagPatch = Partial<Omit<Flag, 'id' | 'projectId' | 'version' | 'createdAtMs' | 'createdBy'>> & {
   readonly updatedAtMs: number

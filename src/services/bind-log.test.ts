@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { FollowedLog } from '#ports/management-store.ts'
-import { bindLog, claimingOnlyFor, decideLogBinding, LogLeftError } from './bind-log.ts'
+import { bindLog, claimingOnlyFor, decideLogBinding, LogLeftError, whyNotOurs } from './bind-log.ts'
 
 const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
   id: 'a',
@@ -142,6 +142,23 @@ describe('bindLog', () => {
     assert.match(refused.error, /^The log in \/data\/log .*PostgreSQL at db follows the one in here:\/a.*PENNON_DATA/)
     assert.doesNotMatch(refused.error, /\n/)
     assert.deepEqual(done, [])
+  })
+})
+
+describe('whyNotOurs', () => {
+  const log = { id: 'a', endOffset: async (lane: string) => (lane === 'main' ? 50 : 7) }
+  const found = (over: object) => ({ followedLogId: 'a', positions: new Map([['main', 50]]), ...over })
+
+  it('lets an instance go on with the state that it left, or with an older copy of it', async () => {
+    assert.equal(await whyNotOurs(found({}), log), null)
+    assert.equal(await whyNotOurs(found({ positions: new Map([['main', 3]]) }), log), null)
+    assert.equal(await whyNotOurs(found({ positions: new Map() }), log), null)
+  })
+
+  it('ends it where the state follows another log, or stands behind the end of this one', async () => {
+    assert.match(String(await whyNotOurs(found({ followedLogId: 'b' }), log)), /follows another log/)
+    const ahead = found({ positions: new Map([['historical', 8]]) })
+    assert.match(String(await whyNotOurs(ahead, log)), /ahead of the log .*historical/)
   })
 })
 

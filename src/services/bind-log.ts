@@ -5,7 +5,7 @@
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { FollowedLog, ManagementStore } from '#ports/management-store.ts'
+import type { FollowedLog, ManagementStore, ReturnedState } from '#ports/management-store.ts'
 
 /** What a folder says of its log. Without segments nobody processed anything of it, whatever follows it by its id. */
 export interface FoundLog {
@@ -84,6 +84,25 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
       `The state goes on with the log in ${folder} and leaves the one it followed before, in ${followed.place}: events in there that were not processed yet stay there.`,
     )
   return ok(null)
+}
+
+/**
+ * Whether a running instance may go on with a state that came back. An older copy is no hindrance: the worker reads on from
+ * where that stands.
+ * @param log `endOffset` as the log's reader has it.
+ * @returns what stands against it, as the rest of a sentence about the state; null: nothing.
+ */
+export async function whyNotOurs(
+  found: ReturnedState,
+  log: { readonly id: string | null; endOffset(lane: LogLane, position: number): Promise<number> },
+): Promise<string | null> {
+  if (found.followedLogId !== log.id) return 'came back as a copy that follows another log'
+  for (const lane of logLanes) {
+    const position = found.positions.get(lane) ?? 0
+    // A host that was set back to a snapshot: what it appends from here on would lie where nobody reads. A start mends it.
+    if ((await log.endOffset(lane, position)) < position) return `is ahead of the log of this instance (lane ${lane})`
+  }
+  return null
 }
 
 /** Where a lane of an empty log begins. @throws PortError */

@@ -136,6 +136,26 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(await pennon.stop(), 2)
   })
 
+  it('ends itself when the database came back as a copy that follows another log', async t => {
+    const url = await postgres.createDatabase()
+    const pennon = await started(t, tempDir(t), url)
+    await capture(pennon, 'kept', 10)
+    await pennon.caughtUp()
+    await postgres.query(
+      `WITH other AS (UPDATE followed_log SET log_id = '${randomUUID()}')
+        SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name LIKE 'pennon instance %'`,
+      [],
+      url,
+    )
+    await eventually(() => /follows another log; this one stops/.test(pennon.output()), {
+      timeoutMs: 30_000,
+      what: 'the end',
+    })
+    running.delete(pennon)
+    assert.equal(await pennon.stop(), 2)
+  })
+
   it('refuses the log of another state, on either store, and leaves both as they are', async t => {
     const url = await postgres.createDatabase()
     const folder = tempDir(t)

@@ -7,6 +7,7 @@ import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
+import type { ReturnedState } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { placeOf } from './check-postgres.ts'
 import { endQuietly, trackSockets } from './end-in-time.ts'
@@ -36,7 +37,16 @@ const findHolder = `
   WHERE l.locktype = 'advisory' AND (l.classid, l.objid, l.objsubid) = (${lockKey}, 2) AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
+/** Lanes that no worker ever committed in are left out. */
+const readReturnedState = `
+  SELECT f.log_id, p.lane, p."offset" FROM followed_log AS f LEFT JOIN log_position AS p ON true`
+
 export interface InstanceLock {
+  /**
+   * From now on, whenever the lock was lost and is held again, the database is shown to `judge`, since it may be an older
+   * copy or one of another instance. What it answers stands against going on, as the rest of a sentence about the database.
+   */
+  judgeReturns(judge: (found: ReturnedState) => Promise<string | null>): void
   /** Takes a second at most, whatever the server does. */
   release(): Promise<void>
 }
@@ -46,7 +56,7 @@ export interface InstanceLockOptions {
   /** How long to wait for a holder that is going away. */
   readonly waitMsMax: number
   readonly onWaiting: () => void
-  /** Another instance has the lock now. Called once, with a line for people; nothing is tried after it. */
+  /** Another instance has the lock now, or the database is not what it was. Called once, with a line for people; nothing is tried after it. */
   readonly onSuperseded: (line: string) => void
   readonly logger: Logger
 }
@@ -64,6 +74,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
   let failures = 0
   let isHeldFirst = false
   let isReleased = false
+  let judge: ((found: ReturnedState) => Promise<string | null>) | undefined
 
   let holder: string | null
   try {
@@ -73,7 +84,13 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     throw postgresPortError(cause)
   }
   isHeldFirst = holder === null
-  if (isHeldFirst) return ok({ release })
+  if (isHeldFirst)
+    return ok({
+      judgeReturns: judgeNext => {
+        judge = judgeNext
+      },
+      release,
+    })
   await release()
   return err(
     `PostgreSQL at ${placeOf(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
@@ -156,19 +173,37 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     try {
       const other = await acquire(() => undefined)
       if (isReleased) return
-      if (other === null) {
+      const why =
+        other === null
+          ? await whatStandsAgainst(client)
+          : `is in use by another instance${other}, which took it over while this one had lost its session`
+      if (isReleased) return
+      if (why === null) {
         logger.info('the lock on the database is held again')
         failures = 0
         return
       }
-      // Ending is right: the other one has bound its own log to the state, and took the lanes from our worker with that.
+      // Ending is right: another one has bound its own log to the state, and took the lanes from our worker with that.
       // What this one accepted from now on would lie in a log that nobody reads.
       await release()
-      options.onSuperseded(
-        `PostgreSQL at ${placeOf(url)} is in use by another instance${other}, which took it over while this one had lost its session; this one stops`,
-      )
+      options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${why}; this one stops`)
     } catch {
       // `lose` has it, and tries again.
+    }
+  }
+
+  /** @throws when the database cannot say: one that is still being restored may hold nothing yet. */
+  async function whatStandsAgainst(session: pg.Client | undefined): Promise<string | null> {
+    if (judge === undefined || session === undefined) return null
+    try {
+      type Row = { log_id: string; lane: string | null; offset: number | null }
+      const { rows } = await session.query<Row>(readReturnedState)
+      if (rows.length === 0) throw new Error('the database follows no log')
+      const positions = rows.flatMap(({ lane, offset }) => (lane === null ? [] : [[lane, offset!] as const]))
+      return await judge({ followedLogId: rows[0]!.log_id, positions: new Map(positions) })
+    } catch (cause) {
+      lose(session, cause)
+      throw cause
     }
   }
 
