@@ -183,7 +183,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const scripts = openInstalledScripts()
   const wireRoutes = [
     ...decideRoutes({ decide, decodeThreads: decodePool(decodeThreads), clock, newUuid: randomUUID }),
-    ...ofrepRoutes({ decide, clock, changes, hearOf: definitions.hearOf }),
+    ...ofrepRoutes({
+      decide,
+      clock,
+      changes,
+      findProject: token => definitions.findByToken(token),
+      lookForChanges: definitions.lookForChanges,
+    }),
     ...changeStreamRoutes({ findProject: token => definitions.findByToken(token), changes }),
     ...captureRoutes({
       service: capture,

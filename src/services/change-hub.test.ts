@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { type ChangeReader, createChangeHub } from './change-hub.ts'
 
-const project = { id: 1, apiToken: 'phc_a', revision: 7 }
+const project = { id: 1, apiToken: 'phc_a' }
 
 /** Takes notices at once, or when the test says so. */
 function aReader(takesAtOnce = true) {
@@ -60,8 +60,8 @@ describe('the change hub', () => {
   it('tells the readers of a project, and nobody else, of its changes', () => {
     const { hub, change } = aHub()
     const [first, second, other] = [aReader(), aReader(), aReader()]
-    for (const { reader } of [first, second]) hub.subscribe(project, reader, null)
-    hub.subscribe({ ...project, id: 2, apiToken: 'phc_b' }, other.reader, null)
+    for (const { reader } of [first, second]) hub.subscribe(project, reader, 'nothing')
+    hub.subscribe({ ...project, id: 2, apiToken: 'phc_b' }, other.reader, 'nothing')
     change(8)
     assert.deepEqual([first.heard, second.heard, other.heard], [[8], [8], []])
   })
@@ -69,7 +69,7 @@ describe('the change hub', () => {
   it('makes one notice of the changes that come while a reader takes the last one', () => {
     const { hub, change } = aHub()
     const { reader, heard, take } = aReader(false)
-    hub.subscribe(project, reader, null)
+    hub.subscribe(project, reader, 'nothing')
     for (const revision of [8, 9, 10]) change(revision)
     assert.deepEqual(heard, [8])
     take()
@@ -81,7 +81,7 @@ describe('the change hub', () => {
   it('drops a reader that took nothing from one heartbeat to the next but one, and no other', async () => {
     const { hub, change, beat, dropped, streams } = aHub()
     const [stuck, slow, quick] = [aReader(false), aReader(false), aReader()]
-    for (const { reader } of [stuck, slow, quick]) hub.subscribe(project, reader, null)
+    for (const { reader } of [stuck, slow, quick]) hub.subscribe(project, reader, 'nothing')
     change(8)
     beat()
     slow.take()
@@ -95,7 +95,7 @@ describe('the change hub', () => {
 
   it('beats with one timer while there are readers, and with none afterwards', () => {
     const { hub, timers } = aHub()
-    const left = [aReader(), aReader()].map(({ reader }) => hub.subscribe(project, reader, null))
+    const left = [aReader(), aReader()].map(({ reader }) => hub.subscribe(project, reader, 'nothing'))
     assert.equal(timers.size, 1)
     for (const subscribed of left) {
       assert.ok(subscribed.ok)
@@ -107,29 +107,27 @@ describe('the change hub', () => {
 
   it('knows who is behind: by what a client saw last, or by a change just before it came for the first time', () => {
     const { hub, change, later } = aHub()
-    const isBehind = (seen: string | null, revision = 8) => {
-      const subscribed = hub.subscribe({ ...project, revision }, aReader().reader, seen)
+    const isBehind = (knows: 'current' | 'other' | 'nothing') => {
+      const subscribed = hub.subscribe(project, aReader().reader, knows)
       assert.ok(subscribed.ok)
       return subscribed.value.isBehind
     }
-    assert.equal(isBehind(null, 7), true, 'what changed before the start is not known')
+    assert.equal(isBehind('nothing'), true, 'what changed before the start is not known')
     later(60_000)
-    assert.equal(isBehind(null, 7), false)
+    assert.equal(isBehind('nothing'), false)
     change(8)
-    assert.equal(isBehind(null), true)
+    assert.equal(isBehind('nothing'), true)
+    assert.equal(isBehind('current'), false)
     later(60_000)
-    assert.equal(isBehind(null), false)
-    assert.deepEqual(
-      ['7', '8', '9', 'x'].map(seen => isBehind(seen)),
-      [true, false, true, true],
-    )
+    assert.equal(isBehind('nothing'), false)
+    assert.equal(isBehind('other'), true)
   })
 
   it('ends the streams of a deleted project and of a key that was replaced', () => {
     const { hub, change } = aHub()
     const [ofOldKey, ofDeleted] = [aReader(), aReader()]
-    hub.subscribe(project, ofOldKey.reader, null)
-    hub.subscribe({ ...project, id: 2, apiToken: 'phc_b' }, ofDeleted.reader, null)
+    hub.subscribe(project, ofOldKey.reader, 'nothing')
+    hub.subscribe({ ...project, id: 2, apiToken: 'phc_b' }, ofDeleted.reader, 'nothing')
     change(8, { apiToken: 'phc_new' })
     hub.publish({ projects: [], deletedProjectIds: [2] })
     change(9, { apiToken: 'phc_new' })
@@ -138,7 +136,7 @@ describe('the change hub', () => {
 
   it('takes as many as it may, in all and of a project, and again when one leaves', () => {
     const { hub } = aHub({ readersMax: 3, readersPerProjectMax: 2 })
-    const come = (id: number) => hub.subscribe({ ...project, id }, aReader().reader, null)
+    const come = (id: number) => hub.subscribe({ ...project, id }, aReader().reader, 'nothing')
     const first = come(1)
     assert.ok(first.ok && come(1).ok)
     assert.equal(hub.hasRoom(1), false)
@@ -153,7 +151,7 @@ describe('the change hub', () => {
   it('tells many readers in turns that leave room for other work, each once', async () => {
     const { hub, change } = aHub({ readersMax: 1_000, readersPerProjectMax: 1_000 })
     const readers = Array.from({ length: 1_000 }, () => aReader())
-    for (const { reader } of readers) hub.subscribe(project, reader, null)
+    for (const { reader } of readers) hub.subscribe(project, reader, 'nothing')
     change(8)
     const told = () => readers.filter(({ heard }) => heard.length > 0).length
     assert.ok(told() < 500, `${told()} in the first turn`)
@@ -165,7 +163,7 @@ describe('the change hub', () => {
   it('ends everything when it closes, gives up what is stuck, and takes nobody any more', () => {
     const { hub, change, timers } = aHub()
     const [stuck, quick] = [aReader(false), aReader()]
-    for (const { reader } of [stuck, quick]) hub.subscribe(project, reader, null)
+    for (const { reader } of [stuck, quick]) hub.subscribe(project, reader, 'nothing')
     change(8)
     hub.close()
     assert.deepEqual(
@@ -175,7 +173,7 @@ describe('the change hub', () => {
         [8, 'end'],
       ],
     )
-    assert.deepEqual(hub.subscribe(project, aReader().reader, null), { ok: false, error: 'closed' })
+    assert.deepEqual(hub.subscribe(project, aReader().reader, 'nothing'), { ok: false, error: 'closed' })
     assert.equal(timers.size, 0)
   })
 })

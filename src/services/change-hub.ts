@@ -37,10 +37,14 @@ export type Refusal = 'closed' | 'full' | 'project_full'
 
 export interface ChangeHub {
   /**
-   * @param project the id, and the key and revision that are served.
-   * @param seen the revision that the client saw last, as it sent it; null: it has never been connected.
+   * @param project the id, and the key that finds it now.
+   * @param knows what the client saw last: what is served, something else, or nothing, when it comes for the first time.
    */
-  subscribe(project: ReaderProject, reader: ChangeReader, seen: string | null): Result<Subscription, Refusal>
+  subscribe(
+    project: ReaderProject,
+    reader: ChangeReader,
+    knows: 'current' | 'other' | 'nothing',
+  ): Result<Subscription, Refusal>
   /** Whether another reader of the project would be taken. */
   hasRoom(projectId: number): boolean
   /** Tells readers of changed projects, ends those whose project or key is gone. Returns before all are told. */
@@ -52,7 +56,6 @@ export interface ChangeHub {
 export interface ReaderProject {
   readonly id: number
   readonly apiToken: string
-  readonly revision: number
 }
 
 interface Entry {
@@ -92,7 +95,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
   let timer: { cancel(): void } | null = null
 
   return {
-    subscribe(project, reader, seen) {
+    subscribe(project, reader, knows) {
       if (isClosed) return err('closed')
       if (readerCount >= options.readersMax) return err('full')
       if (!hasRoom(project.id)) return err('project_full')
@@ -107,7 +110,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
         isGone: false,
       }
       add(entry)
-      const isBehind = seen === null ? changedRecently(project.id) : seen !== String(project.revision)
+      const isBehind = knows === 'other' || (knows === 'nothing' && changedRecently(project.id))
       return ok({ isBehind, leave: () => remove(entry) })
     },
     hasRoom: projectId => !isClosed && readerCount < options.readersMax && hasRoom(projectId),

@@ -20,10 +20,10 @@ export interface DefinitionCache<T> {
    */
   catchUp(revision: number): Promise<void>
   /**
-   * For a client that heard of `revision` from another process: asks the store at most once, unless that is served. Never
-   * rejects, and waits no longer than a second.
+   * For a client that heard from another process of definitions that are not served here: asks the store once, however many
+   * wait for it. Never rejects, and waits no longer than a second.
    */
-  hearOf(revision: number): Promise<void>
+  lookForChanges(): Promise<void>
   /** Whether definitions were read; the last ones go on being served while reading newer ones fails. */
   isServing(): boolean
   close(): void
@@ -46,8 +46,8 @@ export interface ServedChanges {
   readonly deletedProjectIds: readonly number[]
 }
 
-/** What `hearOf` may take of somebody's request. */
-const hearingMsMax = 1_000
+/** What `lookForChanges` may take of somebody's request. */
+const lookMsMax = 1_000
 
 /** One line per this long while the state cannot be read; it is asked five times a second. */
 const complaintPauseMs = 10_000
@@ -63,7 +63,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   let complainedAtMs = Number.NEGATIVE_INFINITY
   let isPolling = false
   let startsOver = false
-  let hearing: Promise<void> | undefined
+  let looking: Promise<void> | undefined
 
   await refresh()
   const timer = setInterval(() => void poll(), options.pollMs)
@@ -75,7 +75,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     findById: projectId => byId.get(projectId)?.compiled ?? null,
     findBySecretHash: secretHash => bySecretHash.get(secretHash) ?? null,
     catchUp,
-    hearOf,
+    lookForChanges,
     isServing: () => served >= 0,
     close: () => clearInterval(timer),
   }
@@ -92,12 +92,11 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     throw new PortError('state', 'unavailable', new Error(message))
   }
 
-  async function hearOf(revision: number): Promise<void> {
-    if (served >= revision) return
-    hearing ??= follow(askForRevision).finally(() => {
-      hearing = undefined
+  async function lookForChanges(): Promise<void> {
+    looking ??= follow(askForRevision).finally(() => {
+      looking = undefined
     })
-    await Promise.race([hearing, sleep(hearingMsMax, undefined, { ref: false })])
+    await Promise.race([looking, sleep(lookMsMax, undefined, { ref: false })])
   }
 
   /** A store that came back from an older copy: what it lacks is served here, and what is new counts from there on. */

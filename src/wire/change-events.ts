@@ -1,6 +1,7 @@
 // The change stream as text: server-sent events that say that definitions changed, never what they are now, and how the
 // bulk answer of OFREP tells of the stream. Source: docs/wire/ofrep.md 5.
 
+import { createHash } from 'node:crypto'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { RequestHeaders } from './client-address.ts'
 import type { RawQuery } from './decide-query.ts'
@@ -12,14 +13,22 @@ const retryMs = 3_000
 /** A page in the background lets go of its connection after this. */
 const inactivityDelaySec = 120
 
+/**
+ * Names a state of a project's definitions, the same on every front. Not the revision itself: that counts the writes of all
+ * projects, and a public key is to learn of its own alone; the uuid is known to nobody who could undo this.
+ */
+export function changeTag(projectUuid: string, revision: number): string {
+  return createHash('sha256').update(`${projectUuid} ${revision}`).digest('base64url').slice(0, 22)
+}
+
 /** The first bytes of a stream. The id, without data, is what a client sends back as `Last-Event-ID` when it comes again. */
-export function encodeStreamStart(revision: number): string {
-  return `retry: ${retryMs}\nid: ${revision}\n\n`
+export function encodeStreamStart(tag: string): string {
+  return `retry: ${retryMs}\nid: ${tag}\n\n`
 }
 
 /** Without an `event` field it is a `message`, the only kind that every client library can listen for. */
-export function encodeChange(revision: number): string {
-  return `id: ${revision}\ndata: {"type":"refetchEvaluation","etag":"${revision}"}\n\n`
+export function encodeChange(tag: string): string {
+  return `id: ${tag}\ndata: {"type":"refetchEvaluation","etag":"${tag}"}\n\n`
 }
 
 /** A comment: keeps proxies from closing what looks idle. */
@@ -39,10 +48,9 @@ export function lastEventIdOf(headers: RequestHeaders, query: RawQuery): string 
   return typeof sent === 'string' && sent !== '' ? sent : null
 }
 
-/** The revision that a change event told of, as the client sends it back when it asks again; null for anything else. */
-export function revisionHeardOf({ flagConfigEtag }: RawQuery): number | null {
-  const digits = typeof flagConfigEtag === 'string' ? /^"?(\d{1,15})"?$/.exec(flagConfigEtag)?.[1] : undefined
-  return digits === undefined ? null : Number(digits)
+/** The tag that a change event told of, as the client sends it back when it asks again; null when it does not. */
+export function tagHeardOf({ flagConfigEtag }: RawQuery): string | null {
+  return typeof flagConfigEtag === 'string' && flagConfigEtag !== '' ? flagConfigEtag : null
 }
 
 /** A path that a proxy cut off before it handed the request on. Anything else would be an address of somebody's choosing. */

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
 import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import { createChangeHub } from '#services/change-hub.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { changeTag } from '#wire/change-events.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
@@ -55,13 +55,16 @@ async function openStream(url: string, target: string, headers: readonly string[
   }
 }
 
-function refetch(revision: number | string) {
-  return { id: String(revision), data: { type: 'refetchEvaluation', etag: String(revision) } }
+const compiled = compileTestProject({ flags: [] })
+/** What stands for a revision of it. */
+const tag = (revision: number) => changeTag(compiled.project.uuid, revision)
+
+function refetch(revision: number) {
+  return { id: tag(revision), data: { type: 'refetchEvaluation', etag: tag(revision) } }
 }
 
 /** The routes over a hub whose time and timer a test moves; the project is at revision 1, changed long ago. */
 async function startStreams(t: Pick<TestContext, 'after'>, limits: { readersMax?: number } = {}) {
-  const compiled: CompiledProject = compileTestProject({ flags: [] })
   let nowMs = 0
   let beat: (() => void) | null = null
   const metrics = createMetrics()
@@ -125,7 +128,7 @@ describe('a change stream', () => {
     assert.match(stream.head(), /content-type: text\/event-stream\r\n/)
     assert.match(stream.head(), /cache-control: no-store, no-transform\r\n/)
     assert.match(stream.head(), /x-accel-buffering: no\r\n/)
-    await eventually(() => stream.body() === 'retry: 3000\nid: 1\n\n')
+    await eventually(() => stream.body() === `retry: 3000\nid: ${tag(1)}\n\n`)
     change(2)
     await eventually(() => stream.events().length === 1)
     beat()
@@ -159,9 +162,9 @@ describe('a change stream', () => {
       await eventually(() => stream.body().startsWith('retry'))
       return stream.events()
     }
-    assert.deepEqual(await eventsOf('', ['last-event-id: 1']), [])
-    assert.deepEqual(await eventsOf('', ['last-event-id: 0']), [refetch(1)])
-    assert.deepEqual(await eventsOf('&lastEventId=0'), [refetch(1)])
+    assert.deepEqual(await eventsOf('', [`last-event-id: ${tag(1)}`]), [])
+    assert.deepEqual(await eventsOf('', [`last-event-id: ${tag(0)}`]), [refetch(1)])
+    assert.deepEqual(await eventsOf(`&lastEventId=${tag(0)}`), [refetch(1)])
     assert.deepEqual(await eventsOf(''), [])
   })
 
@@ -253,11 +256,11 @@ describe('the change stream of a front', () => {
     await eventually(() => mine.events().length === 1 && ofOther.events().length === 1)
     await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'told' })
     await eventually(() => mine.events().length === 2)
-    const { revision } = { revision: Number(mine.events()[1]!.id) }
-    assert.ok(revision > Number(mine.events()[0]!.id))
+    const [first, second] = mine.events()
+    assert.notEqual(second!.id, first!.id)
     assert.equal(ofOther.events().length, 1)
 
-    const answer = await fetch(`${front.url}/ofrep/v1/evaluate/flags?flagConfigEtag=${revision}`, {
+    const answer = await fetch(`${front.url}/ofrep/v1/evaluate/flags?flagConfigEtag=${second!.id}`, {
       method: 'POST',
       headers: { 'x-api-key': testProjectKey, 'content-type': 'application/json' },
       body: '{"context":{"targetingKey":"u"}}',

@@ -4,7 +4,13 @@ import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
 import { noQuotas } from '#core/project.ts'
 import { ofrepRoutes } from '#http/handlers/ofrep.ts'
-import { type DecideServerOptions, emptySubjects, startDecideServer } from '../support/decide-server.ts'
+import { changeTag } from '#wire/change-events.ts'
+import {
+  compileTestProject,
+  type DecideServerOptions,
+  emptySubjects,
+  startDecideServer,
+} from '../support/decide-server.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
@@ -47,7 +53,8 @@ async function startOfrep(
   t: Pick<TestContext, 'after'>,
   options: Partial<DecideServerOptions> & { hasRoom?: boolean } = {},
 ) {
-  const heard: number[] = []
+  let looks = 0
+  const compiled = compileTestProject({ flags })
   const server = await startDecideServer(t, {
     flags,
     ...options,
@@ -55,7 +62,10 @@ async function startOfrep(
       ofrepRoutes({
         ...deps,
         changes: { hasRoom: () => options.hasRoom ?? false },
-        hearOf: async revision => void heard.push(revision),
+        findProject: apiKey => (apiKey === 'phc_test' ? compiled : null),
+        lookForChanges: async () => {
+          looks++
+        },
       }),
   })
   const ask = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
@@ -68,7 +78,8 @@ async function startOfrep(
     ask(path, JSON.stringify({ context }), headers)
   return {
     ...server,
-    heard,
+    compiled,
+    looks: () => looks,
     ask,
     askWith,
     one: async (key: string, context: object = { targetingKey: 'u' }, headers: Record<string, string> = {}) =>
@@ -360,10 +371,17 @@ describe('what an OFREP answer says of the change stream', () => {
   })
 
   it('is believed: a client that heard of a change elsewhere waits until it is served here', async t => {
-    const { askWith, heard } = await startOfrep(t)
-    for (const query of ['flagConfigEtag=12', 'flagConfigEtag=%2213%22', 'flagConfigEtag=x', 'flagConfigEtag=1e9'])
-      assert.equal((await askWith(`${bulkPath}?${query}`, { targetingKey: 'u' })).status, 200)
-    assert.deepEqual(heard, [12, 13])
+    const { askWith, compiled, looks } = await startOfrep(t)
+    const served = changeTag(compiled.project.uuid, compiled.revision)
+    for (const [query, looked] of [
+      ['', 0],
+      ['?flagConfigEtag=', 0],
+      [`?flagConfigEtag=${served}`, 0],
+      [`?flagConfigEtag=${changeTag(compiled.project.uuid, compiled.revision + 1)}`, 1],
+    ] as const) {
+      assert.equal((await askWith(bulkPath + query, { targetingKey: 'u' })).status, 200)
+      assert.equal(looks(), looked, query)
+    }
   })
 })
 

@@ -7,6 +7,7 @@ import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { ChangeHub, ChangeReader, Refusal } from '#services/change-hub.ts'
 import {
   changeStreamPath,
+  changeTag,
   encodeChange,
   encodeStreamStart,
   lastEventIdOf,
@@ -53,10 +54,11 @@ function openStream(
   if (key === '') return ofrepErrors.missingKey
   const compiled = findProject(key)
   if (compiled === null) return ofrepErrors.unknownKey
-  const { revision } = compiled
-  const reader = readerOf(reply.raw)
-  const project = { id: compiled.project.id, apiToken: compiled.project.apiToken, revision }
-  const subscribed = changes.subscribe(project, reader, lastEventIdOf(request.headers, query))
+  const { project, revision } = compiled
+  const tag = changeTag(project.uuid, revision)
+  const seen = lastEventIdOf(request.headers, query)
+  const knows = seen === null ? 'nothing' : seen === tag ? 'current' : 'other'
+  const subscribed = changes.subscribe(project, readerOf(reply.raw, project.uuid), knows)
   if (!subscribed.ok) return refusals[subscribed.error]
   const { isBehind, leave } = subscribed.value
   reply.raw.once('close', leave)
@@ -70,7 +72,7 @@ function openStream(
     // nginx would keep the events until its buffer is full.
     'x-accel-buffering': 'no',
   })
-  reply.raw.write(encodeStreamStart(revision) + (isBehind ? encodeChange(revision) : ''))
+  reply.raw.write(encodeStreamStart(tag) + (isBehind ? encodeChange(tag) : ''))
   return null
 }
 
@@ -80,9 +82,9 @@ const refusals: Record<Refusal, OfrepError> = {
   project_full: ofrepErrors.tooManyStreams,
 }
 
-function readerOf(response: ServerResponse): ChangeReader {
+function readerOf(response: ServerResponse, projectUuid: string): ChangeReader {
   return {
-    changed: (revision, taken) => void response.write(encodeChange(revision), taken),
+    changed: (revision, taken) => void response.write(encodeChange(changeTag(projectUuid, revision)), taken),
     heartbeat: taken => void response.write(streamHeartbeat, taken),
     end: () => void response.end(),
     drop: () => void response.destroy(),

@@ -2,12 +2,13 @@
 // Source: docs/wire/ofrep.md.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/decide.ts'
-import { encodeEventStreams, revisionHeardOf } from '#wire/change-events.ts'
+import { changeTag, encodeEventStreams, tagHeardOf } from '#wire/change-events.ts'
 import { geoipAddress } from '#wire/client-address.ts'
 import type { RawQuery } from '#wire/decide-query.ts'
 import {
@@ -29,8 +30,9 @@ export interface OfrepRoutesOptions {
   readonly clock: Clock
   /** Knows whether there is a stream to tell clients of. */
   readonly changes: Pick<ChangeHub, 'hasRoom'>
-  /** Resolves when what other processes wrote up to `revision` is served, or cannot be. */
-  readonly hearOf: (revision: number) => Promise<void>
+  readonly findProject: (apiKey: string) => CompiledProject | null
+  /** Resolves when what other processes wrote until now is served, or cannot be. */
+  readonly lookForChanges: () => Promise<void>
 }
 
 export function ofrepRoutes(options: OfrepRoutesOptions): Route[] {
@@ -82,13 +84,18 @@ async function answer(
     },
   )
   if (!decoded.ok) return sendOfrepError(reply, decoded.error, flagKey)
-  const heard = revisionHeardOf(request.query as RawQuery)
-  if (heard !== null) await options.hearOf(heard)
+  if (heardOfOthers(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
   const result = await options.decide.decide(decoded.value, nowMs)
   if (result.kind !== 'evaluated') return sendOfrepError(reply, refusalOf(result, nowMs), flagKey)
   if (flagKey === null) answerBulk(options, result.evaluation, decoded.value, request, reply)
   else answerSingle(result.evaluation, flagKey, decoded.value, reply)
+}
+
+/** Another front may have told the client of a change that is not served here yet. */
+function heardOfOthers(compiled: CompiledProject | null, request: FastifyRequest): boolean {
+  const heard = tagHeardOf(request.query as RawQuery)
+  return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
 }
 
 function answerSingle(
