@@ -70,6 +70,17 @@ describe('readConfig', () => {
     }
   })
 
+  it('takes encryption keys of 256 bits, several with commas, and no passphrases', () => {
+    const keysOf = (text: string) => {
+      const read = readConfig({ PENNON_ENCRYPTION_KEY: text })
+      return read.ok ? read.value.encryptionKeys : read.error
+    }
+    const [a, b] = ['a'.repeat(64), 'b'.repeat(64)]
+    assert.deepEqual([keysOf(''), keysOf(a), keysOf(`${b.toUpperCase()} ,${a}`)], [[], [a], [b, a]])
+    for (const text of ['secret', 'a'.repeat(63), `${a},`, `${a} ${b}`, `${'a'.repeat(63)}g`])
+      assert.match(String(keysOf(text)), /^PENNON_ENCRYPTION_KEY is not usable; it takes 64 hexadecimal digits/)
+  })
+
   it('never repeats a secret, neither in an error nor in the listing', () => {
     const wrong = readConfig({ PENNON_PERSONAL_KEY: 'hunter2' })
     assert.ok(!wrong.ok)

@@ -12,7 +12,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import type { FlagPatch, FlagStore, NewFlag, Written } from '#ports/management-store.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
-import { sealPayloads } from './seal-payloads.ts'
+import { sealPayloads, sealRestored } from './seal-payloads.ts'
 import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
@@ -162,7 +162,9 @@ export async function restoreFlag(
     isRemoteConfiguration: then.isRemoteConfiguration,
     tags: then.tags,
   }
-  return saveChecked(deps, flag, fields, options, [])
+  const sealed = await sealRestored(deps.payloadCipher, flag, fields)
+  if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
+  return saveChecked(deps, flag, sealed.value, options, [])
 }
 
 function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): T {

@@ -56,6 +56,20 @@ export async function sealPayloads<T extends FlagFields>(
   return ok({ fields: { ...fields, filters: withPayloads(filters, sealed) }, restsOnStored })
 }
 
+/**
+ * Fields of an earlier version: a flag that is encrypted stays so, since what it held before is not shown to whoever restores it.
+ * Encrypted payloads of the version come back as they are.
+ */
+export async function sealRestored(
+  cipher: Pick<PayloadCipher, 'seal'>,
+  flag: Flag,
+  fields: Required<FlagFields>,
+): Promise<Result<Required<FlagFields>, FlagIssue[]>> {
+  if (!flag.hasEncryptedPayloads || fields.hasEncryptedPayloads) return ok(fields)
+  const sealed = await sealPayloads(cipher, flag.projectId, null, { ...fields, hasEncryptedPayloads: true })
+  return sealed.ok ? ok(sealed.value.fields) : sealed
+}
+
 /** The flag is no longer encrypted: what is stored stays secret, so payloads have to come with the write. */
 function unsealed<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')

@@ -115,6 +115,10 @@ describe('encrypted payloads', () => {
     assert.deepEqual(await remoteConfig(front, 'turned-on'), { status: 200, json: secret })
     for (const path of ['versions/', 'versions/1/', 'versions/1/diff/2/', 'activity/'])
       assert.doesNotMatch(JSON.stringify(await front.api('GET', `${flagsPath}${id}/${path}`)), /correct/, path)
+    const restored = await front.api<Json>('POST', `${flagsPath}${id}/versions/1/restore/`)
+    assert.deepEqual([restored.has_encrypted_payloads, restored.filters.payloads], [true, { true: marker }])
+    assert.deepEqual(await remoteConfig(front, 'turned-on', secretKey), { status: 200, json: marker })
+    assert.deepEqual(await remoteConfig(front, 'turned-on'), { status: 200, json: secret })
   })
 
   it('do not become plain text by turning encryption off: payloads have to be sent', async () => {
