@@ -12,7 +12,7 @@ export function projectToken(query: { readonly token?: string | string[]; readon
   return null
 }
 
-const whereToFind = 'You can find your project API key in the settings of the project.'
+const whereToFind = 'You can find your project API key in PostHog project settings.'
 
 export const missingProjectToken = wireError(401, 'missing_api_key', `API key not provided. ${whereToFind}`)
 export const unknownProjectToken = wireError(401, 'invalid_api_key', `Project API key invalid. ${whereToFind}`)
