@@ -310,6 +310,31 @@ describe('an OFREP request that cannot be served', () => {
     assert.equal((await ask(`${bulkPath}?token=phc_test`, body, { authorization: '' })).status, 401)
   })
 
+  it('is 500 in the form of the protocol when the fault is ours', async t => {
+    const { call } = await startDecideServer(t, {
+      flags,
+      otherRoutes: ({ clock }) =>
+        ofrepRoutes({
+          clock,
+          decide: {
+            decide: () => Promise.reject(new Error('broken')),
+            traceEvaluation: () => Promise.reject(new Error('broken')),
+          },
+          changes: { hasRoom: () => false },
+          findProject: () => null,
+          lookForChanges: async () => undefined,
+        }),
+    })
+    const answer = await call(bulkPath, {
+      method: 'POST',
+      headers: { 'x-api-key': 'phc_test', 'content-type': 'application/json' },
+      body: '{"context":{"targetingKey":"u"}}',
+    })
+    assert.equal(answer.status, 500)
+    assert.equal(answer.json.errorCode, 'GENERAL')
+    assert.ok(!answer.text.includes('broken'))
+  })
+
   it('is 429 over the quota, until the month ends or for five minutes', async t => {
     const project = { quotas: { ...noQuotas, featureFlagRequests: 0 } }
     for (const [now, seconds] of [
