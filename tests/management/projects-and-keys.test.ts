@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
+import { encodeClientSettings } from '#wire/management/client-settings.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -30,6 +31,7 @@ describe('projects', () => {
         llm_events: null,
         survey_responses: null,
       },
+      ...encodeClientSettings({}),
       created_at: '2026-05-01T12:00:00.000Z',
     })
     const given = {
