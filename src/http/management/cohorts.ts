@@ -1,5 +1,6 @@
 // Cohorts: list, create, read, change, delete. Who is in them is in `cohort-persons.ts`.
 
+import { setImmediate } from 'node:timers/promises'
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -12,7 +13,7 @@ import {
   decodeCohort,
   decodeMembers,
   encodeCohort,
-  parseMemberCsv,
+  MemberTable,
   type UpdateCohortJson,
   updateCohortSchema,
   writtenCohortSchema,
@@ -73,7 +74,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const skips = query.skip_validation === true
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
-        const members = membersOf(body)
+        const members = await membersOf(body)
         if (!members.ok) return refusal(members.error)
         const created = await createCohort(deps, project.id, decodeCohort(body), {
           members: members.value,
@@ -110,7 +111,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const skips = query.skip_validation === true
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
-        const members = membersOf(body)
+        const members = await membersOf(body)
         if (!members.ok) return refusal(members.error)
         const updated = await updateCohort(deps, cohort, decodeCohort(body), {
           members: members.value,
@@ -142,10 +143,23 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 /** Everybody whom a body names as a member, by whatever field. */
-function membersOf(body: UpdateCohortJson): Result<MemberIds[], WireError> {
+async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
   const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
-  const table = parseMemberCsv(body.csv)
+  const table = await readTable(body.csv)
   if (!table.ok) return err(invalidInput('csv', table.error))
   return ok(table.value.ids.length === 0 ? members : [...members, table.value])
+}
+
+/** The event loop gets its turn after so long. */
+const sliceMs = 10
+
+async function readTable(text: string): Promise<Result<MemberIds, string>> {
+  const table = new MemberTable(text)
+  let sliceEndMs = performance.now() + sliceMs
+  while (!table.advance(() => performance.now() >= sliceEndMs)) {
+    await setImmediate()
+    sliceEndMs = performance.now() + sliceMs
+  }
+  return table.result()
 }

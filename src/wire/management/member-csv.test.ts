@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { MemberTable, tableRowsMax } from './member-csv.ts'
+
+function read(text: string) {
+  const table = new MemberTable(text)
+  assert.ok(table.advance(() => false))
+  return table.result()
+}
+
+function problemOf(text: string): string {
+  const result = read(text)
+  assert.ok(!result.ok, JSON.stringify(result).slice(0, 200))
+  return result.error
+}
+
+describe('a table of persons', () => {
+  const cases: [string, string, string, string[]][] = [
+    ['nothing', '', 'any', []],
+    ['ids without a head', 'a\nb\n', 'any', ['a', 'b']],
+    ['any line ends and empty lines', 'a\r\n\r\nb\rc\n\n', 'any', ['a', 'b', 'c']],
+    ['a byte order mark and spaces', '\ufeff distinct_id \n a b ', 'distinct_id', ['a b']],
+    ['heads however they are spelt', 'Person-ID\n1\n2', 'person', ['1', '2']],
+    ['a column among others', 'name,distinctId,plan\nAda,a,pro\nBob,b', 'distinct_id', ['a', 'b']],
+    ['a row without the id', 'name,distinct_id\nAda,\nBob,b\nEve', 'distinct_id', ['', 'b', '']],
+    ['quoted cells', '"a,b"\n"say ""hi"""\n"two\nlines"', 'any', ['a,b', 'say "hi"', 'two\nlines']],
+    ['a quotation mark within an id', 'a"b', 'any', ['a"b']],
+    ['a head of another name, as an id', 'user\na', 'any', ['user', 'a']],
+    ['the name of a head in a later row, as an id', 'a\nperson_id', 'any', ['a', 'person_id']],
+    ['a comma at the end of the last row', 'distinct_id,name\na,', 'distinct_id', ['a']],
+  ]
+  for (const [what, text, kind, ids] of cases)
+    it(`reads ${what}`, () => assert.deepEqual(read(text), { ok: true, value: { kind, ids } }))
+
+  const refused: [string, string, RegExp][] = [
+    ['several columns without a head', 'a\n\nb,c\n', /^Row 3 has 2 columns/],
+    ['a quotation mark that stands alone', 'a\n"b', /^Row 2 cannot be read/],
+    ['text behind a closing quotation mark', 'a\n"b"c', /^Row 2 cannot be read/],
+    ['a cell that goes on and on', `a\n"${'""x'.repeat(600_000)}`, /^Row 2 has a cell of more than/],
+    ['a plain cell that goes on and on', 'x'.repeat(20_000), /^Row 1 has a cell of more than/],
+    ['more columns than anybody has', ','.repeat(5_000), /^Row 1 has more than 1000 columns/],
+    ['more ids than come at once', 'a\n'.repeat(tableRowsMax + 1), /^Row 100001 is too many/],
+  ]
+  for (const [what, text, message] of refused)
+    it(`is refused with ${what}`, () => assert.match(problemOf(text), message))
+
+  it('comes out the same when it is read in steps', () => {
+    const text = Array.from({ length: 2_000 }, (_, index) => `id ${index},"x,${index}"`).join('\n')
+    const table = new MemberTable(`distinct_id,name\n${text}`)
+    let steps = 1
+    while (!table.advance(() => true)) steps++
+    assert.ok(steps > 10)
+    assert.deepEqual(table.result(), read(`distinct_id,name\n${text}`))
+  })
+})
