@@ -39,6 +39,9 @@ export function referenceIssues(
   return issues
 }
 
+/** Longer cycles are told by their beginning. */
+const namedMembersMax = 20
+
 type Kind = DefinitionReference['kind']
 /** `flag:7`; the one that is written may have no id yet: `flag:null`. */
 type Node = `${Kind}:${number | null}`
@@ -72,7 +75,7 @@ class Graph {
     const enter = (node: Node): string[] | null => {
       if (open.has(node)) {
         const nodes = [this.written, ...path.map(step => step.node)]
-        return [...nodes.slice(nodes.indexOf(node)), node].map(member => this.nameOf(member))
+        return this.named([...nodes.slice(nodes.indexOf(node)), node])
       }
       if (this.harmless.has(node)) return null
       open.add(node)
@@ -103,6 +106,11 @@ class Graph {
       ...flagIds.map((flagId): Node => `flag:${flagId}`),
       ...cohortIds.map((cohortId): Node => `cohort:${cohortId}`),
     ])
+  }
+
+  private named(cycle: readonly Node[]): string[] {
+    const names = cycle.slice(0, namedMembersMax).map(node => this.nameOf(node))
+    return cycle.length > namedMembersMax ? [...names, '…'] : names
   }
 
   private nameOf(node: Node): string {

@@ -27,7 +27,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         search: textParam('Part of a distinct id or of the properties.'),
         email: refusedParam('search finds persons by any part of their properties.'),
         properties: refusedParam('search finds persons by any part of their properties.'),
-        cohort: refusedParam('persons cannot be asked for by cohort.'),
+        cohort: refusedParam('/cohorts/:id/persons/ lists the persons of a cohort.'),
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async ({ request, project, query }) => {

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './definition-links.ts'
+import { referenceIssues, usersOfCohort } from './validate-references.ts'
+
+const linked = (id: number, name: string, to: { flags?: number[]; cohorts?: number[] } = {}): LinkedDefinition => ({
+  id,
+  name,
+  flagIds: to.flags ?? [],
+  cohortIds: to.cohorts ?? [],
+})
+const linksOf = (flags: LinkedDefinition[], cohorts: LinkedDefinition[] = []): DefinitionLinks => ({
+  revision: 1,
+  flags,
+  cohorts,
+})
+const to = (kind: 'flag' | 'cohort', id: number): DefinitionReference => ({ kind, id, path: `to ${kind} ${id}` })
+const problems = (issues: ReturnType<typeof referenceIssues>) =>
+  issues.map(({ path, message }) => `${path}: ${message}`)
+
+describe('references of a definition', () => {
+  it('are fine when everything is there and nothing comes back, however often it is reached', () => {
+    const links = linksOf(
+      [linked(1, 'a'), linked(2, 'b', { flags: [1], cohorts: [1] }), linked(3, 'c')],
+      [linked(1, 'Beta', { flags: [1], cohorts: [2] }), linked(2, 'Wider', { flags: [1] })],
+    )
+    const written = { kind: 'flag', id: 3, name: 'c' } as const
+    assert.deepEqual(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links), [])
+  })
+
+  it('are each named that lead to nothing; a flag and a cohort of one id are two', () => {
+    const links = linksOf([linked(1, 'a')], [linked(2, 'Beta')])
+    const written = { kind: 'cohort', id: null, name: 'New' } as const
+    assert.deepEqual(problems(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
+      'to flag 2: There is no flag with the id 2 here.',
+      'to cohort 1: There is no cohort with the id 1 here.',
+    ])
+  })
+
+  it('are checked as they are written, not as they were', () => {
+    const links = linksOf([linked(1, 'a', { flags: [2] }), linked(2, 'b')])
+    assert.deepEqual(referenceIssues({ kind: 'flag', id: 2, name: 'b' }, [], links), [])
+    const other = referenceIssues({ kind: 'flag', id: 1, name: 'new key' }, [to('flag', 1)], links)
+    assert.match(other[0]!.message, /flag "new key" → flag "new key"/)
+  })
+
+  it('are refused when they lead to a cycle of others, which was stored without validation', () => {
+    const links = linksOf([
+      linked(1, 'a', { flags: [2] }),
+      linked(2, 'b', { flags: [1] }),
+      linked(3, 'c', { flags: [2] }),
+    ])
+    const issues = referenceIssues({ kind: 'flag', id: null, name: 'd' }, [to('flag', 3)], links)
+    assert.deepEqual(problems(issues), [
+      'to flag 3: This leads to a cycle: flag "b" → flag "a" → flag "b". A value cannot depend on itself.',
+    ])
+  })
+
+  it('are followed through long chains', () => {
+    const flags = Array.from({ length: 20_000 }, (_, index) =>
+      linked(index + 1, `f${index + 1}`, index === 0 ? {} : { flags: [index] }),
+    )
+    const issues = referenceIssues({ kind: 'flag', id: 1, name: 'f1' }, [to('flag', 20_000)], linksOf(flags))
+    assert.equal(issues.length, 1)
+    assert.ok(issues[0]!.message.length < 500)
+  })
+})
+
+describe('users of a cohort', () => {
+  it('are the flags and the other cohorts that refer to it', () => {
+    const links = linksOf(
+      [linked(1, 'a', { cohorts: [1, 2] }), linked(2, 'b', { flags: [1] })],
+      [linked(1, 'itself', { cohorts: [1] }), linked(2, 'Wider', { cohorts: [1] })],
+    )
+    assert.deepEqual(usersOfCohort(1, links), ['flag "a"', 'cohort "Wider"'])
+  })
+})
