@@ -1,5 +1,7 @@
 // The durable log between a 200 and the worker. One ordered sequence of records per log lane; a record's offset is its
-// place in it, ascending without holes as seen by a reader, from 0 or from where the state stood when the log was begun.
+// place in it, ascending without holes as seen by a reader, from 0 or from where the state stood when the log was begun. A
+// hole means that records are gone: a file was removed, or the log came back from an older copy and went on at the state's
+// position.
 
 import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
@@ -32,7 +34,7 @@ export interface EventLogReader {
   /**
    * Records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record.
    * An empty chunk means there is nothing yet. A record whose checksum fails comes back as `damaged`.
-   * A `fromOffset` below the oldest kept record starts at the oldest one.
+   * A `fromOffset` below the oldest kept record, or in a hole, starts at the next one there is.
    * @throws PortError `corrupt` when stored records cannot be read at all (the cause names the file), `conflict` when
    *   `fromOffset` lies beyond the end of the log: it belongs to another one. `unavailable`: try again. A lane that nothing
    *   was ever written to is empty at any offset: it begins where the state stands.
