@@ -9,6 +9,7 @@ import type { ManagementStore } from '#ports/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { tempDir } from '../support/temp-dir.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
+import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import type { ManagementHarness, OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
@@ -27,6 +28,7 @@ const adapters: Record<string, OpenManagement> = {
 for (const [adapter, openAdapter] of Object.entries(adapters)) {
   managementStoreContract(adapter, openAdapter)
   flagStoreContract(adapter, openAdapter)
+  flagOwnersContract(adapter, openAdapter)
   cohortStoreContract(adapter, openAdapter)
   secretKeyStoreContract(adapter, openAdapter)
 }

@@ -10,6 +10,7 @@ import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
+import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
 import type { OpenManagement } from './management-harness.ts'
@@ -38,6 +39,7 @@ async function runSuites(): Promise<void> {
   hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
+  flagOwnersContract('postgres', openManagement)
   cohortStoreContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)

@@ -1,0 +1,205 @@
+// What every management store keeps to with early access features, surveys and experiments: each is written together with
+// its flags, or not at all.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import type { NewExperiment } from '#ports/experiment-store.ts'
+import type { FlagWrite } from '#ports/flag-write.ts'
+import type { NewSurvey } from '#ports/survey-store.ts'
+import { aNewFlag, aNewProject } from '../support/state-builders.ts'
+import { change, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
+
+const oddText = 'a\0b\ud800'
+const storedOddText = 'a\ufffdb\ufffd'
+const jsonText = '{"__proto__":{"x":1.0},"id":12345678901234567890}'
+const json = parseJson(jsonText) as JsonObject
+
+function aFeature(over: Partial<EarlyAccessFeature> = {}): Omit<EarlyAccessFeature, 'flagId'> {
+  return {
+    ...{ id: '00000000-0000-4000-8000-0000000000f1', projectId: 1, name: 'Search', description: '', stage: 'beta' },
+    ...{ documentationUrl: '', payload: {}, createdAtMs: 5 },
+    ...over,
+  }
+}
+
+function aSurvey(over: Partial<NewSurvey> = {}): NewSurvey {
+  return {
+    ...{ id: '00000000-0000-4000-8000-0000000000d1', projectId: 1, name: 'Why', type: 'popover', content: {} },
+    ...{ linkedFlagId: null, startDateMs: 3, endDateMs: null, archived: false },
+    ...{ createdAtMs: 5, updatedAtMs: 5, createdBy: 'ci' },
+    ...over,
+  }
+}
+
+function anExperiment(over: Partial<NewExperiment> = {}): NewExperiment {
+  return {
+    ...{ projectId: 1, name: 'Button', content: {}, startDateMs: null, endDateMs: null, archived: false },
+    ...{ createdAtMs: 5, createdBy: 'ci' },
+    ...over,
+  }
+}
+
+const create = (key: string): FlagWrite => ({ kind: 'create', flag: aNewFlag({ key }) })
+const switchOff = (flagId: number, expectedVersion: number): FlagWrite => ({
+  ...{ kind: 'change', flagId, expectedVersion, changedBy: 'ci' },
+  patch: { active: false, updatedAtMs: 9 },
+})
+
+export function flagOwnersContract(adapter: string, open: OpenManagement): void {
+  describe(`ManagementStore on ${adapter}: what has flags of its own`, () => {
+    it('keeps a feature with the flag that it makes, every field and literal, in one revision', async t => {
+      const { store, revision } = await openWithProjects(open, t)
+      const before = await revision()
+      const input = aFeature({ name: oddText, payload: json, stage: 'general-availability' })
+      const flag = aNewFlag({ key: 'search', name: oddText })
+      const feature = written(await store.createEarlyAccessFeature(input, { kind: 'create', flag }))
+      assert.equal(await revision(), before + 1)
+      const found = await store.findEarlyAccessFeature(1, input.id)
+      assert.deepEqual({ ...found, payload: 0 }, { ...feature, name: storedOddText, payload: 0 })
+      assert.equal(JSON.stringify(found?.payload), jsonText)
+      assert.equal(found?.flagId, (await store.findFlag(1, 'search'))?.id)
+      assert.equal((await store.findFlag(1, 'search'))?.name, storedOddText)
+      assert.equal(await store.findEarlyAccessFeature(2, input.id), null)
+    })
+
+    it('writes a feature and the change of its flag together, or neither', async t => {
+      const { store, revision } = await openWithProjects(open, t)
+      const { id } = aFeature()
+      const { flagId } = written(await store.createEarlyAccessFeature(aFeature(), create('search')))
+      const before = await revision()
+      const stale = await store.updateEarlyAccessFeature(1, id, { stage: 'archived' }, switchOff(flagId!, 7))
+      assert.deepEqual(stale, { ok: false, error: 'flag_changed' })
+      const other = aFeature({ id: '00000000-0000-4000-8000-0000000000f2' })
+      assert.deepEqual(await store.createEarlyAccessFeature(other, create('search')), { ok: false, error: 'key_taken' })
+      const shared = await store.createEarlyAccessFeature(other, switchOff(flagId!, 1))
+      assert.deepEqual(shared, { ok: false, error: 'flag_in_use' })
+      assert.deepEqual(await store.deleteEarlyAccessFeature(2, id, null), { ok: false, error: 'not_found' })
+      assert.equal(await revision(), before, 'a refused write changes nothing')
+      assert.equal((await store.findFlag(1, 'search'))?.active, true)
+      assert.equal((await store.findEarlyAccessFeature(1, id))?.stage, 'beta')
+
+      const patch = { stage: 'archived', description: 'over' } as const
+      const updated = written(await store.updateEarlyAccessFeature(1, id, patch, switchOff(flagId!, 1)))
+      assert.deepEqual(updated, { ...aFeature(), flagId, ...patch })
+      assert.equal((await store.findFlag(1, 'search'))?.active, false)
+      assert.equal((await store.findFlagVersion(1, flagId!, 2))?.changedBy, 'ci')
+      written(await store.deleteEarlyAccessFeature(1, id, null))
+      assert.deepEqual(await store.listEarlyAccessFeatures(1, { limit: 5, offset: 0 }), { count: 0, results: [] })
+    })
+
+    it('keeps a survey with both flags, and takes none when the second is refused', async t => {
+      const { store, revision } = await openWithProjects(open, t)
+      await store.createFlag(aNewFlag({ key: 'taken' }))
+      const before = await revision()
+      const input = aSurvey({ name: oddText, content: json, linkedFlagId: 1, archived: true, endDateMs: 8 })
+      const refused = await store.createSurvey(input, { targeting: create('a'), internal: create('taken') })
+      assert.deepEqual(refused, { ok: false, error: 'key_taken' })
+      assert.equal(await store.findFlag(1, 'a'), null)
+      assert.equal(await revision(), before)
+      const survey = written(await store.createSurvey(input, { targeting: create('a'), internal: create('b') }))
+      assert.deepEqual([survey.targetingFlagId, survey.internalTargetingFlagId], [2, 3], 'no id was lost')
+      const found = await store.findSurvey(1, input.id)
+      assert.deepEqual({ ...found, content: 0 }, { ...survey, name: storedOddText, content: 0 })
+      assert.equal(JSON.stringify(found?.content), jsonText)
+    })
+
+    it('changes a survey, adds and takes away a flag, and deletes it with its flags', async t => {
+      const { store } = await openWithProjects(open, t)
+      const { id } = aSurvey()
+      written(await store.createSurvey(aSurvey(), { internal: create('internal') }))
+      const changed = written(
+        await store.updateSurvey(1, id, { endDateMs: 7, updatedAtMs: 9 }, { targeting: create('t') }),
+      )
+      assert.deepEqual([changed.targetingFlagId, changed.endDateMs, changed.startDateMs], [2, 7, 3])
+      const patch = { targetingFlagId: null, endDateMs: null, updatedAtMs: 10 }
+      const freed = written(await store.updateSurvey(1, id, patch, { targeting: switchOff(2, 1) }))
+      assert.deepEqual([freed.targetingFlagId, freed.internalTargetingFlagId, freed.endDateMs], [null, 1, null])
+      assert.deepEqual(await store.deleteSurvey(2, id, {}), { ok: false, error: 'not_found' })
+      const deletion = { ...switchOff(1, 1), patch: { deleted: true, updatedAtMs: 11 } } as FlagWrite
+      written(await store.deleteSurvey(1, id, { internal: deletion }))
+      assert.equal(await store.findSurvey(1, id), null)
+      assert.equal((await store.findFlag(1, '1'))?.deleted, true)
+    })
+
+    it('lists surveys newest first, by name and archive', async t => {
+      const { store } = await openWithProjects(open, t)
+      const add = (last: string, over: Partial<NewSurvey>) =>
+        store.createSurvey(aSurvey({ id: `00000000-0000-4000-8000-0000000000d${last}`, ...over }), {})
+      await add('1', { name: 'Exit 100%' })
+      await add('2', { name: 'entry', createdAtMs: 6 })
+      await add('3', { name: 'EXIT poll', createdAtMs: 7, archived: true })
+      await add('4', { name: 'other', projectId: 2 })
+      const names = async (query: object) => {
+        const { count, results } = await store.listSurveys(1, { limit: 2, offset: 0, ...query })
+        return [count, ...results.map(({ name }) => name)]
+      }
+      assert.deepEqual(await names({}), [3, 'EXIT poll', 'entry'])
+      assert.deepEqual(await names({ offset: 2 }), [3, 'Exit 100%'])
+      assert.deepEqual(await names({ search: 'exit' }), [2, 'EXIT poll', 'Exit 100%'])
+      assert.deepEqual(await names({ search: '0%' }), [1, 'Exit 100%'])
+      assert.deepEqual(await names({ archived: false }), [2, 'entry', 'Exit 100%'])
+    })
+
+    it('marks the flag of an experiment until the last one is deleted, and gives no id twice', async t => {
+      const { store } = await openWithProjects(open, t)
+      const made = { ...create('button'), hasExperiment: true } as FlagWrite
+      const first = written(await store.createExperiment(anExperiment({ content: json }), made))
+      const ids = { id: 1, flagId: 1, updatedAtMs: 5 }
+      assert.deepEqual({ ...first, content: 0 }, { ...anExperiment(), ...ids, content: 0 })
+      const found = await store.findExperiment(1, 1)
+      assert.deepEqual({ ...found, content: 0 }, { ...first, content: 0 })
+      assert.equal(JSON.stringify(found?.content), jsonText)
+      const mark = { ...switchOff(1, 1), patch: { hasExperiment: true, updatedAtMs: 9 } } as FlagWrite
+      assert.equal(written(await store.createExperiment(anExperiment({ name: 'Two' }), mark)).id, 2)
+      const isMarked = async () => (await store.findFlag(1, 'button'))?.hasExperiment
+      written(await store.deleteExperiment(1, 1, { nowMs: 10, changedBy: 'ci' }))
+      assert.equal(await isMarked(), true)
+      assert.deepEqual(await store.deleteExperiment(1, 1, { nowMs: 10, changedBy: null }), {
+        ...{ ok: false, error: 'not_found' },
+      })
+      written(await store.deleteExperiment(1, 2, { nowMs: 11, changedBy: 'ci' }))
+      assert.equal(await isMarked(), false)
+      assert.equal((await store.listExperiments(1, { limit: 9, offset: 0 })).count, 0)
+      assert.equal(written(await store.createExperiment(anExperiment(), create('next'))).id, 3)
+    })
+
+    it('changes an experiment with its flag, and deletes one whose flag is gone', async t => {
+      const { store } = await openWithProjects(open, t)
+      written(await store.createExperiment(anExperiment(), create('button')))
+      const patch = { startDateMs: 4, archived: true, updatedAtMs: 9 }
+      assert.deepEqual(await store.updateExperiment(1, 1, patch, switchOff(1, 5)), { ok: false, error: 'flag_changed' })
+      assert.equal((await store.findExperiment(1, 1))?.startDateMs, null)
+      const updated = written(await store.updateExperiment(1, 1, patch, switchOff(1, 1)))
+      assert.deepEqual([updated.startDateMs, updated.archived, updated.name], [4, true, 'Button'])
+      await change(store, 1, 1, { deleted: true })
+      written(await store.deleteExperiment(1, 1, { nowMs: 11, changedBy: null }))
+      assert.equal(await store.findExperiment(1, 1), null)
+      assert.deepEqual(await store.updateExperiment(1, 1, patch, null), { ok: false, error: 'not_found' })
+    })
+
+    it('merges client settings name by name, also of two that write at once', async t => {
+      const { store } = await openWithProjects(open, t)
+      await Promise.all([
+        store.updateProject(1, { clientSettings: { heatmaps_opt_in: true, survey_config: json } }),
+        store.updateProject(1, { clientSettings: { capture_dead_clicks: false } }),
+      ])
+      await store.updateProject(1, { clientSettings: { heatmaps_opt_in: null }, name: 'Renamed' })
+      const { clientSettings, name } = (await store.findProject(1))!
+      assert.deepEqual(
+        [name, clientSettings.capture_dead_clicks, clientSettings.heatmaps_opt_in],
+        ['Renamed', false, null],
+      )
+      assert.equal(JSON.stringify(clientSettings.survey_config), jsonText)
+    })
+  })
+}
+
+/** Projects 1 and 2. */
+async function openWithProjects(open: OpenManagement, t: Parameters<OpenManagement>[0]): Promise<ManagementHarness> {
+  const harness = await open(t)
+  await harness.store.createProject(aNewProject())
+  await harness.store.createProject(aNewProject())
+  return harness
+}
