@@ -1,7 +1,12 @@
 // A write of a flag that belongs to the write of something else: an early access feature, a survey, an experiment. The
 // store keeps both or neither, in one transaction.
 
-import type { FlagPatch, NewFlag } from './management-store.ts'
+import type { Flag } from '#core/flags/flag.ts'
+
+export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>
+export type FlagPatch = Partial<Omit<Flag, 'id' | 'projectId' | 'version' | 'createdAtMs' | 'createdBy'>> & {
+  readonly updatedAtMs: number
+}
 
 export type FlagWrite =
   | { readonly kind: 'create'; readonly flag: NewFlag; readonly hasExperiment?: boolean }

@@ -10,6 +10,7 @@ import type { ChunkOutcome } from './chunk-store.ts'
 import type { CohortStore, LinkedWrite } from './cohort-store.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
 import type { ExperimentStore } from './experiment-store.ts'
+import type { FlagPatch, NewFlag } from './flag-write.ts'
 import type { PersonView } from './person-view.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
 import type { SurveyStore } from './survey-store.ts'
@@ -82,10 +83,7 @@ export interface ReturnedState {
   readonly positions: ReadonlyMap<string, number>
 }
 
-export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>
-export type FlagPatch = Partial<Omit<Flag, 'id' | 'projectId' | 'version' | 'createdAtMs' | 'createdBy'>> & {
-  readonly updatedAtMs: number
-}
+export type { FlagPatch, NewFlag } from './flag-write.ts'
 
 export interface FlagVersion {
   readonly flagId: number
