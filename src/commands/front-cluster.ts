@@ -26,7 +26,8 @@ export interface FrontClusterOptions {
 }
 
 const restartDelayMs = { first: 100, max: 10_000 }
-const stopGraceMs = 8_000
+/** Behind it comes the engine's end, within the 10 s that a stop may take. */
+const stopGraceMs = 6_500
 
 /** Resolves when every front listens. @throws the first front's failure to listen. */
 export async function startFrontCluster(options: FrontClusterOptions): Promise<FrontCluster> {

@@ -54,8 +54,7 @@ export function openPostgresDefinitionStore(options: {
         },
         loadChanges,
         close: async () => {
-          await notified.close()
-          await pool.end()
+          await Promise.all([notified.close(), pool.end()])
         },
       },
       postgresPortError,
