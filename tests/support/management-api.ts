@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
 import { openDefinitionLoader } from '#adapters/sqlite/definition-loader.ts'
+import { openHashKeyWriter } from '#adapters/sqlite/hash-key-writer.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
@@ -91,9 +92,11 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     pollMs: 60_000,
   })
   const subjects = openSqliteSubjectStore({ dataFolder })
+  const hashKeys = openHashKeyWriter({ dataFolder })
   const decide = createDecideService({
     findProject: token => definitions.findByToken(token),
     subjects,
+    hashKeys: { findHashKeys: subjects.findHashKeys, keepHashKey: hashKeys.keepHashKey },
     geoip: options.geoip ?? null,
     countFlagRequest: () => undefined,
     logger: silentLogger(),
@@ -137,6 +140,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     await definitionStore.close()
     await loader.close()
     subjects.close()
+    hashKeys.close()
     await chunkStore.close()
     await store.close()
   })
