@@ -1,6 +1,7 @@
 // The whole private API: every resource's routes in one table.
 
 import { cohortsRoutes } from './cohorts.ts'
+import { copyFlagsRoutes } from './copy-flags.ts'
 import type { ManagementDeps } from './deps.ts'
 import { earlyAccessFeaturesRoutes } from './early-access-features.ts'
 import type { ManagementRoute } from './endpoint.ts'
@@ -27,6 +28,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...featureFlagsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),
+    ...copyFlagsRoutes(deps),
     ...cohortsRoutes(deps),
     ...earlyAccessFeaturesRoutes(deps),
     ...surveysRoutes(deps),

@@ -1,0 +1,238 @@
+// A flag copied into another project: a flag of the same key there becomes the same as a new version. What it refers to is
+// found there by name: group types and flags have to exist, cohorts are copied when they do not. Nothing is written before
+// all of that is known. Source: PostHog's copy_flags; what it leaves open is ours, docs/operating/explain.md.
+
+import type { Cohort } from '#core/cohorts/cohort.ts'
+import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '#core/cohorts/definition-links.ts'
+import type { Flag, FlagFields } from '#core/flags/flag.ts'
+import { mapReferences } from '#core/flags/map-references.ts'
+import type { JsonObject } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { GroupQueryStore } from '#ports/management-store.ts'
+import { createCohort, type ManageCohortsDeps } from './manage-cohorts.ts'
+import { createFlag, type FlagRefusal, type ManageFlagsDeps, updateFlag } from './manage-flags.ts'
+
+export interface CopyFlagDeps extends ManageFlagsDeps {
+  readonly management: ManageFlagsDeps['management'] &
+    ManageCohortsDeps['management'] &
+    Pick<GroupQueryStore, 'listGroupTypes'>
+}
+
+export interface CopyOptions {
+  readonly by: string
+  readonly mayWriteCohorts: boolean
+}
+
+export interface CopiedFlag {
+  readonly flag: Flag
+  /** What a person should know: cohorts that came without members, say. */
+  readonly notes: readonly string[]
+}
+
+export type CopyRefusal = { readonly kind: 'refused'; readonly reasons: readonly string[] } | FlagRefusal
+
+/** How many cohorts one flag may bring along. */
+const cohortCountMax = 100
+const namesakeCountMax = 1_000
+
+export async function copyFlag(
+  deps: CopyFlagDeps,
+  flag: Flag,
+  targetProjectId: number,
+  options: CopyOptions,
+): Promise<Result<CopiedFlag, CopyRefusal>> {
+  if (flag.hasEncryptedPayloads)
+    return refused(['Its payloads are encrypted for its own project. Create it in the other one.'])
+  const plan = await planCopy(deps, flag, targetProjectId, options)
+  if (plan.reasons.length > 0) return refused(plan.reasons)
+  const notes: string[] = []
+  for (const cohort of plan.cohortsToCreate) {
+    const created = await createCohort(
+      deps,
+      targetProjectId,
+      {
+        name: cohort.name,
+        description: cohort.description,
+        isStatic: cohort.isStatic,
+        filters: cohort.isStatic ? cohort.filters : mapped(cohort.filters, plan),
+      },
+      { skipValidation: false, members: [], by: options.by },
+    )
+    if (!created.ok) return refused([`The cohort "${cohort.name}" cannot be copied: ${cohortProblem(created.error)}`])
+    plan.cohortIds.set(cohort.id, created.value.cohort.id)
+    const members = cohort.isStatic ? ' without its members: persons belong to a project' : ''
+    notes.push(`The cohort "${cohort.name}" was copied${members}.`)
+  }
+  const written = await write(deps, flag, mapped(flag.filters, plan), targetProjectId, options)
+  return written.ok ? ok({ flag: written.value.flag, notes }) : written
+}
+
+function refused(reasons: readonly string[]): Result<never, CopyRefusal> {
+  return err({ kind: 'refused', reasons })
+}
+
+function cohortProblem(error: { kind: string; issues?: readonly { message: string }[] }): string {
+  return error.issues?.[0]?.message ?? error.kind
+}
+
+async function write(deps: CopyFlagDeps, flag: Flag, filters: JsonObject, projectId: number, { by }: CopyOptions) {
+  const fields: FlagFields & { key: string } = {
+    key: flag.key,
+    name: flag.name,
+    filters,
+    active: flag.active,
+    ensureExperienceContinuity: flag.ensureExperienceContinuity,
+    bucketingIdentifier: flag.bucketingIdentifier,
+    evaluationRuntime: flag.evaluationRuntime,
+    evaluationContexts: flag.evaluationContexts,
+    hasEncryptedPayloads: false,
+    isRemoteConfiguration: flag.isRemoteConfiguration,
+    tags: flag.tags,
+  }
+  const there = await findByKey(deps, projectId, flag.key)
+  return there === null
+    ? createFlag(deps, projectId, fields, { skipValidation: false, by })
+    : updateFlag(deps, there, fields, { skipValidation: false, by })
+}
+
+interface Plan {
+  readonly reasons: string[]
+  /** Source id → target id; those to create follow while they are created. */
+  readonly cohortIds: Map<number, number>
+  readonly flagIds: Map<number, number>
+  readonly groupTypes: Map<number, number>
+  /** Each after those it refers to. */
+  readonly cohortsToCreate: Cohort[]
+}
+
+function mapped(filters: JsonObject, plan: Plan): JsonObject {
+  return mapReferences(filters, {
+    cohort: id => plan.cohortIds.get(id) ?? id,
+    flag: id => plan.flagIds.get(id) ?? id,
+    groupType: index => plan.groupTypes.get(index) ?? index,
+  })
+}
+
+/** Looks at everything that the copy refers to; writes nothing. */
+async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number, options: CopyOptions): Promise<Plan> {
+  const plan: Plan = {
+    reasons: [],
+    cohortIds: new Map(),
+    flagIds: new Map(),
+    groupTypes: new Map(),
+    cohortsToCreate: [],
+  }
+  const references = referencesOfFlag(flag.filters)
+  const cohorts = await reachedCohorts(deps, flag.projectId, references, targetProjectId, plan)
+  const flagIds = new Set(
+    [...references, ...cohorts.flatMap(cohort => referencesOfCohort(cohort.filters))]
+      .filter(({ kind }) => kind === 'flag')
+      .map(({ id }) => id),
+  )
+  for (const id of flagIds) await planFlag(deps, flag.projectId, targetProjectId, id, plan)
+  await planGroupTypes(deps, flag, cohorts, targetProjectId, plan)
+  plan.cohortsToCreate.push(...cohorts)
+  if (cohorts.length > 0 && !options.mayWriteCohorts) {
+    const names = cohorts.map(cohort => `"${cohort.name}"`).join(', ')
+    plan.reasons.push(`The key lacks the scope 'cohort:write', which copying these cohorts needs: ${names}.`)
+  }
+  return plan
+}
+
+/** Cohorts that the target lacks, each after those it refers to. One of the same name there is taken instead. */
+async function reachedCohorts(
+  deps: CopyFlagDeps,
+  projectId: number,
+  references: readonly DefinitionReference[],
+  targetProjectId: number,
+  plan: Plan,
+): Promise<Cohort[]> {
+  const lacking: Cohort[] = []
+  const states = new Map<number, 'open' | 'done'>()
+  const visit = async (id: number): Promise<void> => {
+    if (states.has(id)) {
+      if (states.get(id) === 'open') plan.reasons.push(`The cohort ${id} refers to itself.`)
+      return
+    }
+    states.set(id, 'open')
+    const cohort = await deps.management.findCohort(projectId, id)
+    if (cohort === null || cohort.deleted) plan.reasons.push(`The cohort ${id} does not exist.`)
+    else if (states.size > cohortCountMax) plan.reasons.push(`It refers to more than ${cohortCountMax} cohorts.`)
+    else {
+      const there = await findCohortByName(deps, targetProjectId, cohort.name)
+      if (there !== null) plan.cohortIds.set(id, there.id)
+      else {
+        if (!cohort.isStatic) for (const other of cohortIdsOf(referencesOfCohort(cohort.filters))) await visit(other)
+        lacking.push(cohort)
+      }
+    }
+    states.set(id, 'done')
+  }
+  for (const id of cohortIdsOf(references)) {
+    if (plan.reasons.length > 0) break
+    await visit(id)
+  }
+  return lacking
+}
+
+function cohortIdsOf(references: readonly DefinitionReference[]): number[] {
+  return [...new Set(references.filter(({ kind }) => kind === 'cohort').map(({ id }) => id))]
+}
+
+async function findCohortByName(deps: CopyFlagDeps, projectId: number, name: string): Promise<Cohort | null> {
+  const page = { limit: namesakeCountMax, offset: 0, ...(name === '' ? {} : { search: name }) }
+  const { results } = await deps.management.listCohorts(projectId, page)
+  return results.find(cohort => cohort.name === name) ?? null
+}
+
+async function planFlag(
+  deps: CopyFlagDeps,
+  projectId: number,
+  targetProjectId: number,
+  id: number,
+  plan: Plan,
+): Promise<void> {
+  const source = await deps.management.findFlag(projectId, String(id))
+  if (source === null || source.deleted) {
+    plan.reasons.push(`It depends on the flag ${id}, which does not exist.`)
+    return
+  }
+  const there = await findByKey(deps, targetProjectId, source.key)
+  if (there === null)
+    plan.reasons.push(`It depends on the flag "${source.key}", which the project lacks. Copy that one first.`)
+  else plan.flagIds.set(id, there.id)
+}
+
+/** By key alone, though it may look like an id. */
+async function findByKey(deps: CopyFlagDeps, projectId: number, key: string): Promise<Flag | null> {
+  const found = await deps.management.findFlag(projectId, key)
+  if (found !== null && !found.deleted && found.key === key) return found
+  const { results } = await deps.management.listFlags(projectId, { limit: namesakeCountMax, offset: 0, search: key })
+  return results.find(flag => flag.key === key) ?? null
+}
+
+async function planGroupTypes(
+  deps: CopyFlagDeps,
+  flag: Flag,
+  cohorts: readonly Cohort[],
+  targetProjectId: number,
+  plan: Plan,
+): Promise<void> {
+  const indexes = new Set<number>()
+  const note = (index: number) => {
+    indexes.add(index)
+    return index
+  }
+  const collect = { cohort: (id: number) => id, flag: (id: number) => id, groupType: note }
+  for (const { filters } of [flag, ...cohorts]) mapReferences(filters, collect)
+  if (indexes.size === 0) return
+  const here = await deps.management.listGroupTypes(flag.projectId)
+  const there = await deps.management.listGroupTypes(targetProjectId)
+  for (const index of indexes) {
+    const name = here.find(type => type.index === index)?.name
+    const counterpart = there.find(type => type.name === name)
+    if (name === undefined) plan.reasons.push(`It uses the group type ${index}, which does not exist.`)
+    else if (counterpart === undefined) plan.reasons.push(`It uses the group type "${name}", which the project lacks.`)
+    else plan.groupTypes.set(index, counterpart.index)
+  }
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+
+const copyPath = '/api/organizations/@current/feature_flags/copy_flags/'
+const flagsOf = (project: number) => `/api/projects/${project}/feature_flags/`
+const cohortsOf = (project: number) => `/api/projects/${project}/cohorts/`
+
+async function create(api: ManagementApi, path: string, body: object) {
+  const created = await api.call('POST', path, { body })
+  assert.equal(created.status, 201, created.text)
+  return created.body
+}
+
+const setOf = (...properties: object[]) => ({ groups: [{ properties, rollout_percentage: 50 }] })
+
+async function withTwoProjects(t: Parameters<typeof startManagement>[0]) {
+  const api = await startManagement(t)
+  await create(api, '/api/projects/', { name: 'Second' })
+  const copy = (key: string, targets = [2], apiKey?: string) =>
+    api.call('POST', copyPath, {
+      body: { feature_flag_key: key, from_project: 1, target_project_ids: targets },
+      ...(apiKey === undefined ? {} : { key: apiKey }),
+    })
+  return { api, copy }
+}
+
+describe('copying a flag to another project', () => {
+  it('creates it there, and a second time makes the one there the same as a new version', async t => {
+    const { api, copy } = await withTwoProjects(t)
+    const filters = {
+      ...setOf({ key: 'plan', type: 'person', value: 'pro' }),
+      payloads: { true: '{"type":"flag","key":"1"}' },
+    }
+    await create(api, flagsOf(1), { key: 'beta', name: 'Beta', filters, tags: ['a'] })
+    const first = await copy('beta')
+    assert.equal(first.status, 200, first.text)
+    assert.deepEqual(first.body.failed, [])
+    assert.equal(first.body.success[0].project_id, 2)
+    await api.call('PATCH', `${flagsOf(1)}beta/`, { body: { name: 'Better' } })
+    assert.equal((await copy('beta')).body.success[0].version, 2)
+    const there = (await api.call('GET', `${flagsOf(2)}beta/`)).body
+    assert.deepEqual([there.name, there.filters, there.tags, there.version], ['Better', filters, ['a'], 2])
+  })
+
+  it('takes cohorts along, static ones without members, or finds them by name', async t => {
+    const { api, copy } = await withTwoProjects(t)
+    const leaf = { key: 'plan', type: 'person', value: 'pro' }
+    const inner = await create(api, cohortsOf(1), {
+      name: 'inner',
+      filters: { properties: { type: 'OR', values: [leaf] } },
+    })
+    const outer = await create(api, cohortsOf(1), {
+      name: 'outer',
+      filters: { properties: { type: 'AND', values: [{ key: 'id', type: 'cohort', value: inner.id }] } },
+    })
+    const listed = await create(api, cohortsOf(1), { name: 'listed', is_static: true })
+    const known = await create(api, cohortsOf(1), { name: 'known', is_static: true })
+    const knownThere = await create(api, cohortsOf(2), { name: 'known', is_static: true })
+    const cohort = (value: number) => ({ key: 'id', type: 'cohort', value })
+    await create(api, flagsOf(1), {
+      key: 'beta',
+      filters: setOf(cohort(outer.id), cohort(listed.id), cohort(known.id)),
+    })
+
+    const keyWithout = await api.addKey(['feature_flag:write'])
+    const refused = (await copy('beta', [2], keyWithout)).body
+    assert.match(refused.failed[0].errors[0], /cohort:write.*"inner", "outer", "listed"/)
+
+    const { success, failed } = (await copy('beta')).body
+    assert.deepEqual(failed, [])
+    const there = new Map(
+      (await api.call('GET', cohortsOf(2))).body.results.map((one: { name: string }) => [one.name, one]),
+    ) as Map<string, { id: number; filters: { properties: { values: { value: number }[] } } }>
+    assert.deepEqual([...there.keys()].sort(), ['inner', 'known', 'listed', 'outer'])
+    assert.equal(there.get('outer')!.filters.properties.values[0]!.value, there.get('inner')!.id)
+    assert.deepEqual(
+      success[0].filters.groups[0].properties.map((filter: { value: number }) => filter.value),
+      [there.get('outer')!.id, there.get('listed')!.id, knownThere.id],
+    )
+    assert.ok(success[0].notes.some((note: string) => /"listed".*without its members/.test(note)))
+  })
+
+  it('leads dependencies and group types by name, and writes nothing when one is missing', async t => {
+    const { api, copy } = await withTwoProjects(t)
+    const base = await create(api, flagsOf(1), { key: 'base' })
+    const dependent = { key: String(base.id), type: 'flag', operator: 'flag_evaluates_to', value: true }
+    const cohort = await create(api, cohortsOf(1), { name: 'c', is_static: true })
+    await create(api, flagsOf(1), {
+      key: 'beta',
+      filters: setOf(dependent, { key: 'id', type: 'cohort', value: cohort.id }),
+    })
+    await api.commit({
+      groupTypes: [
+        { projectId: 1, name: 'company', index: 0 },
+        { projectId: 2, name: 'team', index: 0 },
+        { projectId: 2, name: 'company', index: 1 },
+      ],
+    } as Parameters<typeof api.commit>[0])
+    await create(api, flagsOf(1), { key: 'grouped', filters: { ...setOf(), aggregation_group_type_index: 0 } })
+    assert.equal((await copy('grouped')).body.success[0].filters.aggregation_group_type_index, 1)
+    assert.match((await copy('beta')).body.failed[0].errors[0], /depends on the flag "base", which the project lacks/)
+    assert.equal((await api.call('GET', cohortsOf(2))).body.count, 0, 'no cohort is left behind')
+    const copiedBase = (await copy('base')).body.success[0]
+    assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))
+  })
+
+  it('refuses encrypted flags, projects that the key may not see, and its own project', async t => {
+    const { api, copy } = await withTwoProjects(t)
+    await create(api, flagsOf(1), { key: 'beta' })
+    await create(api, flagsOf(1), {
+      key: 'sealed',
+      is_remote_configuration: true,
+      has_encrypted_payloads: true,
+      filters: { groups: [{ properties: [], rollout_percentage: 100 }], payloads: { true: '"secret"' } },
+    })
+    const sealed = await copy('sealed')
+    assert.match(sealed.body.failed[0].errors[0], /encrypted for its own project/)
+    const limited = await api.addKey(['*'], [1])
+    assert.match((await copy('beta', [2], limited)).body.failed[0].errors[0], /limited to other projects/)
+    assert.equal((await copy('beta', [2], await api.addKey(['*'], [2]))).status, 403)
+    assert.equal((await copy('beta', [2], await api.addKey(['feature_flag:read']))).status, 403)
+    assert.equal((await copy('beta', [1])).status, 400)
+    assert.match((await copy('beta', [9])).body.failed[0].errors[0], /no such project/)
+    assert.equal((await copy('nobody')).status, 404)
+  })
+})
