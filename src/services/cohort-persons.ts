@@ -29,13 +29,13 @@ export interface MemberPage {
   readonly nextAfter: number | null
 }
 
-const personsPerPage = 500
+const personsPerPage = 200
 /** The event loop gets its turn after so long. */
 const sliceMs = 10
 /** A list that finds few members stops looking, and says where to go on. */
 const lookMsMax = 1_000
-/** Pages of at most a mebibyte each that may go into one answer. */
-const answeredPagesMax = 4
+/** Pages of at most 256 KiB each that may go into one answer. */
+const answeredPagesMax = 16
 
 /** Members with an id above `after`, ascending; a page of a dynamic cohort may be short, or empty, and still not the last. */
 export async function listMembers(

@@ -11,8 +11,8 @@ import { storableText } from './storable-text.ts'
 
 /** Parameters of one statement; the engines take far more, but each length is a statement of its own. */
 const idsPerStatement = 500
-/** Properties of one page of persons; the largest person alone may have more. */
-const pageTextCharsMax = 1024 * 1024
+/** Properties of one page of persons, which a front takes in one go; the largest person alone may have more. */
+const pageTextCharsMax = 256 * 1024
 
 type MemberQueries = Pick<
   CohortStore,

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { DefinitionLinks } from '#core/cohorts/definition-links.ts'
+import { err, ok } from '#core/result.ts'
+import type { LinkedWrite } from '#ports/cohort-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { writeDefinition } from './write-with-links.ts'
+
+const reference = { kind: 'flag', id: 1, path: 'filters' } as const
+const self = { kind: 'flag', id: 2, name: 'b' } as const
+
+/** A store whose links come one after the other, the last one again and again. */
+function storeOf(...flagIds: number[][]) {
+  let reads = 0
+  return {
+    reads: () => reads,
+    async findLinks(): Promise<DefinitionLinks> {
+      const ids = flagIds[Math.min(reads++, flagIds.length - 1)]!
+      return {
+        revision: reads,
+        flags: ids.map(id => ({ id, name: 'a', flagIds: [], cohortIds: [] })),
+        cohorts: [],
+      }
+    },
+  }
+}
+
+describe('writing a definition', () => {
+  it('that refers to nothing looks nothing up', async () => {
+    const store = storeOf([])
+    const write = async (linked: LinkedWrite) => ok(linked)
+    const written = await writeDefinition(store, {
+      projectId: 1,
+      self,
+      references: [],
+      issues: [],
+      skipValidation: false,
+      write,
+    })
+    assert.deepEqual([written, store.reads()], [ok({ written: {}, warnings: [] }), 0])
+  })
+
+  it('is checked again when the definitions changed in between, and then refused', async () => {
+    const store = storeOf([1], [])
+    const revisions: unknown[] = []
+    const write = async ({ linksRevision }: LinkedWrite) => {
+      revisions.push(linksRevision)
+      return err('definitions_changed' as const)
+    }
+    const definition = { projectId: 1, self, references: [reference], issues: [], skipValidation: false, write }
+    const written = await writeDefinition<null, never>(store, definition)
+    assert.ok(!written.ok && written.error.kind === 'invalid')
+    assert.deepEqual(revisions, [1])
+  })
+
+  it('relies on nothing when validation is skipped, and says what is wrong', async () => {
+    const definition = {
+      ...{ projectId: 1, self, references: [reference], issues: [], skipValidation: true },
+      write: async (linked: LinkedWrite) => ok(linked),
+    }
+    const written = await writeDefinition(storeOf([]), definition)
+    assert.ok(written.ok)
+    assert.deepEqual([written.value.written, written.value.warnings.length], [{}, 1])
+  })
+
+  it('gives up as a conflict that may be tried again when the definitions never stand still', async () => {
+    const definition = {
+      ...{ projectId: 1, self, references: [reference], issues: [], skipValidation: false },
+      write: async () => err('definitions_changed' as const),
+    }
+    await assert.rejects(
+      writeDefinition<null, never>(storeOf([1]), definition),
+      (error: unknown) => error instanceof PortError && error.code === 'conflict',
+    )
+  })
+})
