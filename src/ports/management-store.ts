@@ -121,6 +121,8 @@ export interface FlagStore {
     page: { limit: number; offset: number },
   ): Promise<Page<FlagVersion>>
   findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
+  /** Versions of all flags of a project, deleted ones included; the latest write first. */
+  listProjectFlagVersions(projectId: number, page: { limit: number; offset: number }): Promise<Page<FlagVersion>>
 }
 
 export interface PersonQueryStore {

@@ -57,6 +57,20 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
       return { count: Number(count), results: rows.map(flagVersionOf) }
     },
 
+    async listProjectFlagVersions(projectId, { limit, offset }) {
+      const versions = db.selectFrom('feature_flag_version').where('project_id', '=', projectId)
+      const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const rows = await versions
+        .selectAll()
+        .orderBy('created_at', 'desc')
+        .orderBy('flag_id', 'desc')
+        .orderBy('version', 'desc')
+        .limit(limit)
+        .offset(offset)
+        .execute()
+      return { count: Number(count), results: rows.map(flagVersionOf) }
+    },
+
     async findFlagVersion(projectId, flagId, version) {
       const row = await db
         .selectFrom('feature_flag_version')

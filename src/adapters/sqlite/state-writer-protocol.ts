@@ -35,6 +35,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   listFlags: 'state',
   listFlagVersions: 'state',
   findFlagVersion: 'state',
+  listProjectFlagVersions: 'search',
   createCohort: 'state',
   updateCohort: 'state',
   findCohort: 'state',

@@ -19,7 +19,7 @@ import {
 } from '#wire/management.ts'
 import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
-import type { ManagementRoute } from './endpoint.ts'
+import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { answerFlagWrite, flagRoutes } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
@@ -102,6 +102,21 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         return answerFlagWrite(200, restored, { withWarnings: skips })
       },
     }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/feature_flags/activity',
+      id: 'feature_flags_activity_all',
+      tag,
+      summary: 'Who changed which flag, newest first.',
+      scope: 'feature_flag:read',
+      query: pageParams(10, 100),
+      success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
+      handle: async ({ request, project, query }) => {
+        const { count, results } = await deps.management.listProjectFlagVersions(project.id, query)
+        const activity = await projectActivity(deps, project.id, results)
+        return answer(200, countedPage(request, query, count, activity))
+      },
+    }),
     ...flagRoutes(deps, {
       method: 'GET',
       path: '/activity',
@@ -121,6 +136,22 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
   ]
+}
+
+/** Derived from the versions, as the activity of one flag is, so that the two cannot disagree. */
+async function projectActivity(
+  { management }: Pick<ManagementDeps, 'management'>,
+  projectId: number,
+  versions: readonly FlagVersion[],
+): Promise<FlagActivityJson[]> {
+  const activity: FlagActivityJson[] = []
+  for (const version of versions) {
+    const { flagId } = version
+    const before = await management.findFlagVersion(projectId, flagId, version.version - 1)
+    const now = await management.findFlag(projectId, String(flagId))
+    activity.push(toActivity(version, before ?? undefined, now ?? version.flag))
+  }
+  return activity
 }
 
 async function findVersion(
@@ -156,7 +187,15 @@ function toActivity(version: FlagVersion, before: FlagVersion | undefined, now: 
     activity: before === undefined ? 'created' : isDeletion ? 'deleted' : 'updated',
     scope: 'FeatureFlag',
     item_id: String(version.flagId),
-    detail: { name: version.flag.key, version: version.version, changes },
+    detail: {
+      name: version.flag.key,
+      version: version.version,
+      changes: changes.map(change => ({
+        type: 'FeatureFlag' as const,
+        field: change.path.split('.', 1)[0]!,
+        ...change,
+      })),
+    },
     created_at: encodeFlagVersion(version, now.hasEncryptedPayloads).created_at,
   }
 }

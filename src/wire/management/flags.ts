@@ -183,7 +183,17 @@ export const flagActivitySchema = Type.Object({
   activity: Type.Union([Type.Literal('created'), Type.Literal('updated'), Type.Literal('deleted')]),
   scope: Type.Literal('FeatureFlag'),
   item_id: Type.String(),
-  detail: Type.Object({ name: Type.String(), version: Type.Integer(), changes: Type.Array(changeSchema) }),
+  detail: Type.Object({
+    name: Type.String(),
+    version: Type.Integer(),
+    changes: Type.Array(
+      Type.Object({
+        ...changeSchema.properties,
+        type: Type.Literal('FeatureFlag'),
+        field: Type.String({ description: 'The first part of `path`.' }),
+      }),
+    ),
+  }),
   created_at: instantSchema,
 })
 export type FlagActivityJson = Static<typeof flagActivitySchema>

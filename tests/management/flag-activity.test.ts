@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { startManagement } from '../support/management-api.ts'
+
+const path = '/api/projects/1/feature_flags/'
+
+it('the activity of a project tells every change of its flags, by whom and of what, newest first', async t => {
+  const api = await startManagement(t)
+  await api.call('POST', path, { body: { key: 'a' } })
+  api.clock.advance(1_000)
+  await api.call('POST', path, { body: { key: 'b', name: 'B' } })
+  api.clock.advance(1_000)
+  await api.call('PATCH', `${path}a/`, { body: { name: 'A' }, key: await api.addKey(['feature_flag:write']) })
+  api.clock.advance(1_000)
+  await api.call('DELETE', `${path}b/`)
+  const { status, body } = await api.call('GET', `${path}activity/?limit=3`)
+  assert.equal(status, 200)
+  assert.equal(body.count, 4)
+  const told = body.results.map(
+    (entry: { activity: string; user: { first_name: string }; detail: { name: string } }) => [
+      entry.detail.name,
+      entry.activity,
+      entry.user.first_name,
+    ],
+  )
+  assert.deepEqual(told, [
+    ['b', 'deleted', '*'],
+    ['a', 'updated', 'feature_flag:write'],
+    ['b', 'created', '*'],
+  ])
+  assert.deepEqual(body.results[1].detail.changes, [
+    { type: 'FeatureFlag', action: 'changed', field: 'name', path: 'name', before: '', after: 'A' },
+  ])
+  assert.deepEqual((await api.call('GET', `${path}a/activity/?limit=1`)).body.results, [body.results[1]])
+})
