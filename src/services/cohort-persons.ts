@@ -10,7 +10,6 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { CohortStore, PersonInCohorts } from '#ports/cohort-store.ts'
 import type { PersonView } from '#ports/person-view.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface CohortPersonsDeps {
@@ -100,9 +99,9 @@ export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
       if (counting.size >= waitingCountMax) return Promise.resolve(err('too_many'))
       const result = last.then(() => countAndSave(deps, cohort)).finally(() => counting.delete(cohort.id))
       counting.set(cohort.id, result)
+      // Whoever asked may be gone by now.
       last = result.catch((error: unknown) => {
-        // Whoever asked may be gone by now.
-        if (!(error instanceof PortError)) deps.logger.error({ err: error }, 'counting the members of a cohort failed')
+        deps.logger.warn({ err: error, cohortId: cohort.id }, 'the members of a cohort could not be counted')
       })
       return result
     },

@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../support/definition-builders.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aMapping, aPerson, created } from '../support/state-builders.ts'
 
 const path = '/api/projects/1/cohorts/'
 const flagsPath = '/api/projects/1/feature_flags/'
 const uuidOf = (index: number) => `00000000-0000-5000-8000-${String(index).padStart(12, '0')}`
-const pro = { key: 'plan', type: 'person', value: 'pro', operator: 'exact' }
-const treeOf = (...values: readonly unknown[]) => ({ properties: { type: 'AND', values } })
-const cohortFilter = (id: unknown) => ({ key: 'id', type: 'cohort', value: id, operator: 'in' })
-const flagFilter = (id: number) => ({ key: String(id), type: 'flag', value: true, operator: 'flag_evaluates_to' })
-const flagOn = (...properties: readonly unknown[]) => ({ groups: [{ properties, rollout_percentage: 100 }] })
-
 /** Persons `user-1`, `user-2`, … with uuids of the same number. */
 async function addPersons(api: ManagementApi, count: number): Promise<void> {
   const persons = Array.from({ length: count }, (_, index) => aPerson({ uuid: uuidOf(index + 1) }))
@@ -257,82 +252,6 @@ describe('filters of a cohort', () => {
     const api = await startManagement(t)
     const { status, body } = await api.call('POST', path, { body: { filters: treeOf(...Array(1_001).fill(pro)) } })
     assert.deepEqual([status, body.attr], [400, 'filters.properties.values.1000'])
-  })
-})
-
-describe('references between flags and cohorts', () => {
-  it('to what is not there are refused in flags, deleted ones included', async t => {
-    const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'gone', is_static: true } })
-    await api.call('DELETE', `${path}1/`)
-    const cases = [
-      [cohortFilter(1), 'filters.groups.0.properties.0.value'],
-      [cohortFilter('99'), 'filters.groups.0.properties.0.value'],
-      [flagFilter(99), 'filters.groups.0.properties.0.key'],
-    ] as const
-    for (const [filter, attr] of cases) {
-      const { status, body } = await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(filter) } })
-      assert.deepEqual([status, body.attr, body.code], [400, attr, 'invalid_input'])
-    }
-    const kept = await api.call('POST', `${flagsPath}?skip_validation=true`, {
-      body: { key: 'a', filters: flagOn(cohortFilter(1)) },
-    })
-    assert.match(kept.body.warnings[0].detail, /no cohort with the id 1/)
-  })
-
-  it('are refused when they close a cycle, which is named', async t => {
-    const api = await startManagement(t)
-    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn() } })
-    await api.call('POST', path, { body: { name: 'Beta', filters: treeOf(flagFilter(1)) } })
-    await api.call('POST', flagsPath, { body: { key: 'b', filters: flagOn(cohortFilter(1)) } })
-    const own = await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(flagFilter(1)) } })
-    assert.match(own.body.detail, /flag "a" → flag "a"/)
-    const through = await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(pro, flagFilter(2)) } })
-    assert.deepEqual([through.status, through.body.attr], [400, 'filters.groups.0.properties.1.key'])
-    assert.match(through.body.detail, /flag "a" → flag "b" → cohort "Beta" → flag "a"/)
-    const cohort = await api.call('PATCH', `${path}1/`, { body: { filters: treeOf(flagFilter(2)) } })
-    assert.match(cohort.body.detail, /cohort "Beta" → flag "b" → cohort "Beta"/)
-    const itself = await api.call('PATCH', `${path}1/`, { body: { filters: treeOf(cohortFilter(1)) } })
-    assert.match(itself.body.detail, /cohort "Beta" → cohort "Beta"/)
-  })
-
-  it('are looked at again when a version is restored, or something deleted comes back', async t => {
-    const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
-    await api.call('POST', flagsPath, { body: { key: 'a', filters: flagOn(cohortFilter(1)) } })
-    await api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn() } })
-    assert.equal((await api.call('DELETE', `${path}1/`)).status, 204)
-    const restored = await api.call('POST', `${flagsPath}a/versions/1/restore/`)
-    assert.deepEqual([restored.status, restored.body.attr], [400, 'filters.groups.0.properties.0.value'])
-    const skipped = await api.call('POST', `${flagsPath}a/versions/1/restore/?skip_validation=true`)
-    assert.deepEqual([skipped.status, skipped.body.warnings.length], [200, 1])
-    await api.call('DELETE', `${flagsPath}a/`)
-    assert.equal((await api.call('PATCH', `${flagsPath}1/`, { body: { deleted: false } })).status, 400)
-  })
-
-  it('keep a cohort from being deleted, and are named', async t => {
-    const api = await startManagement(t)
-    await api.call('POST', path, { body: { name: 'Beta', is_static: true } })
-    await api.call('POST', path, { body: { name: 'Wider', filters: treeOf(cohortFilter('1')) } })
-    await api.call('POST', flagsPath, { body: { key: 'a', active: false, filters: flagOn(cohortFilter(1)) } })
-    const refused = await api.call('DELETE', `${path}1/`)
-    assert.equal(refused.status, 400)
-    assert.match(refused.body.detail, /flag "a", cohort "Wider"/)
-    assert.equal((await api.call('PATCH', `${path}1/`, { body: { deleted: true } })).status, 400)
-    assert.equal((await api.call('DELETE', `${path}1/?skip_validation=true`)).status, 204)
-  })
-
-  it('of two changes at the same moment that close a cycle together, at most one is stored', async t => {
-    const api = await startManagement(t)
-    for (const key of ['a', 'b']) await api.call('POST', flagsPath, { body: { key, filters: flagOn() } })
-    for (let round = 0; round < 5; round++) {
-      const answers = await Promise.all([
-        api.call('PATCH', `${flagsPath}a/`, { body: { filters: flagOn(flagFilter(2)) } }),
-        api.call('PATCH', `${flagsPath}b/`, { body: { filters: flagOn(flagFilter(1)) } }),
-      ])
-      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
-      for (const key of ['a', 'b']) await api.call('PATCH', `${flagsPath}${key}/`, { body: { filters: flagOn() } })
-    }
   })
 })
 
