@@ -2,6 +2,7 @@
 // store keeps both or neither, in one transaction.
 
 import type { Flag } from '#core/flags/flag.ts'
+import type { LinkedWrite } from './cohort-store.ts'
 
 export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>
 export type FlagPatch = Partial<Omit<Flag, 'id' | 'projectId' | 'version' | 'createdAtMs' | 'createdBy'>> & {
@@ -9,17 +10,18 @@ export type FlagPatch = Partial<Omit<Flag, 'id' | 'projectId' | 'version' | 'cre
 }
 
 export type FlagWrite =
-  | { readonly kind: 'create'; readonly flag: NewFlag; readonly hasExperiment?: boolean }
-  | {
+  | (LinkedWrite & { readonly kind: 'create'; readonly flag: NewFlag; readonly hasExperiment?: boolean })
+  | (LinkedWrite & {
       readonly kind: 'change'
       readonly flagId: number
       /** The version that the patch was made from: another one refuses the whole write. */
       readonly expectedVersion: number
       readonly patch: FlagPatch
       readonly changedBy: string | null
-    }
+    })
 
 /**
- * `key_taken` by another flag; `flag_changed` since it was read, or deleted; nothing was written.
+ * `key_taken` by another flag; `flag_changed` since it was read, or deleted; `definitions_changed` since what the flag
+ * refers to was checked. Nothing was written.
  */
-export type FlagWriteRefusal = 'key_taken' | 'flag_changed'
+export type FlagWriteRefusal = 'key_taken' | 'flag_changed' | 'definitions_changed'

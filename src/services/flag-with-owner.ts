@@ -1,23 +1,27 @@
 // What services share that write a flag together with the thing it belongs to: keys made from names, and a second attempt
 // when somebody else changed the flag in between.
 
+import { referencesOfFlag } from '#core/cohorts/definition-links.ts'
+import { referenceIssues } from '#core/cohorts/validate-references.ts'
 import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagWrite } from '#ports/flag-write.ts'
+import type { CohortStore } from '#ports/cohort-store.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
 import { type InvalidFlag, prepareFlagFields } from './manage-flags.ts'
 
 const attemptCountMax = 5
+const cameLate: ReadonlySet<unknown> = new Set<FlagWriteRefusal>(['key_taken', 'flag_changed', 'definitions_changed'])
 
 /**
- * Runs a write again, from its reading on, while it is refused with `flag_changed` or `key_taken`: another one came first.
+ * Runs a write again, from its reading on, while it is refused because another one came first.
  * The last refusal stands.
  */
 export async function retryingFlagWrite<T, E>(attempt: () => Promise<Result<T, E>>): Promise<Result<T, E>> {
   let result = await attempt()
   for (let count = 1; count < attemptCountMax && !result.ok; count++) {
-    if (result.error !== 'flag_changed' && result.error !== 'key_taken') break
+    if (!cameLate.has(result.error)) break
     result = await attempt()
   }
   return result
@@ -60,6 +64,22 @@ export async function freeFlagKey(
     const holder = await management.findFlag(projectId, key)
     if (holder === null || holder.key !== key) return key
   }
+}
+
+/** The write, which then holds only while all that its filters refer to is as it was found, without a cycle. */
+export async function relyingOnReferences(
+  management: Pick<CohortStore, 'findLinks'>,
+  projectId: number,
+  flagKey: string,
+  write: FlagWrite,
+): Promise<Result<FlagWrite, InvalidFlag>> {
+  const filters = write.kind === 'create' ? write.flag.filters : write.patch.filters
+  const references = filters === undefined ? [] : referencesOfFlag(filters)
+  if (references.length === 0) return ok(write)
+  const links = await management.findLinks(projectId)
+  const self = { kind: 'flag', id: write.kind === 'create' ? null : write.flagId, name: flagKey } as const
+  const issues = referenceIssues(self, references, links)
+  return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 
 export interface Change {

@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/jso
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EarlyAccessPatch, EarlyAccessStore } from '#ports/early-access-store.ts'
-import type { FlagWrite } from '#ports/flag-write.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
 import { type Change, changeOf, findLivingFlag, freeFlagKey, retryingFlagWrite } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
@@ -38,8 +38,7 @@ export type EarlyAccessRefusal =
   | 'flag_with_variants'
   | 'flag_in_use'
   /** Others kept changing the flag. */
-  | 'key_taken'
-  | 'flag_changed'
+  | FlagWriteRefusal
   | InvalidFlag
 
 export function createEarlyAccessFeature(

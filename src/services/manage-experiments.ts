@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue }
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ExperimentStore } from '#ports/experiment-store.ts'
-import type { FlagWrite } from '#ports/flag-write.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
 import { type Change, changeOf, findLivingFlag, retryingFlagWrite } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
@@ -31,8 +31,7 @@ export type ExperimentRefusal =
   | 'not_found'
   /** The flag of that key has fewer than two variants. */
   | 'flag_without_variants'
-  | 'key_taken'
-  | 'flag_changed'
+  | FlagWriteRefusal
   | InvalidFlag
 
 /**

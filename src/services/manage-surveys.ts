@@ -8,14 +8,22 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { FlagWrite } from '#ports/flag-write.ts'
+import type { CohortStore } from '#ports/cohort-store.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
 import type { SurveyFlagWrites, SurveyStore } from '#ports/survey-store.ts'
-import { type Change, changeOf, checkedChange, findLivingFlag, retryingFlagWrite } from './flag-with-owner.ts'
+import {
+  type Change,
+  changeOf,
+  checkedChange,
+  findLivingFlag,
+  relyingOnReferences,
+  retryingFlagWrite,
+} from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
 export interface ManageSurveysDeps {
-  readonly management: SurveyStore & FlagStore
+  readonly management: SurveyStore & FlagStore & Pick<CohortStore, 'findLinks'>
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
   readonly newUuid: () => string
@@ -39,8 +47,7 @@ export type SurveyRefusal =
   | 'not_found'
   | 'no_such_flag'
   /** Others kept changing its flags. */
-  | 'key_taken'
-  | 'flag_changed'
+  | FlagWriteRefusal
   /** Its targeting filters. */
   | InvalidFlag
 
@@ -61,7 +68,7 @@ export function createSurvey(
       ...{ id: deps.newUuid(), projectId, linkedFlagId, content: withQuestionIds(content, deps.newUuid) },
       ...{ createdAtMs: change.nowMs, updatedAtMs: change.nowMs, createdBy: by },
     }
-    const flags = flagWritesFor(survey, { targeting: null, internal: null }, targetingFilters, change)
+    const flags = await flagWritesFor(deps, survey, { targeting: null, internal: null }, targetingFilters, change)
     if (!flags.ok) return flags
     const written = await deps.management.createSurvey(survey, flags.value)
     if (!written.ok) return written
@@ -92,7 +99,7 @@ export function updateSurvey(
       updatedAtMs: change.nowMs,
     }
     const ownFlags = await flagsOf(deps, current)
-    const flags = flagWritesFor({ ...current, ...patch }, ownFlags, targetingFilters, change)
+    const flags = await flagWritesFor(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
     if (!flags.ok) return flags
     const written = await deps.management.updateSurvey(projectId, id, patch, flags.value)
     if (!written.ok) return written
@@ -134,15 +141,21 @@ async function flagsOf({ management }: ManageSurveysDeps, survey: Survey): Promi
 }
 
 /** @param targetingFilters undefined: they stay as they are; null: they go. */
-function flagWritesFor(
+async function flagWritesFor(
+  { management }: ManageSurveysDeps,
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,
   own: OwnFlags,
   targetingFilters: JsonObject | null | undefined,
   change: Change,
-): Result<SurveyFlagWrites, InvalidFlag> {
+): Promise<Result<SurveyFlagWrites, InvalidFlag>> {
   const active = isSurveyRunning(survey)
   const keys = surveyFlagKeys(survey.id)
-  const targeting = targetingWrite()
+  const prepared = targetingWrite()
+  if (!prepared.ok) return prepared
+  const targeting =
+    prepared.value === null
+      ? ok(null)
+      : await relyingOnReferences(management, survey.projectId, keys.targeting, prepared.value)
   if (!targeting.ok) return targeting
   const internal = internalWrite()
   return internal.ok ? ok({ targeting: targeting.value, internal: internal.value }) : internal

@@ -149,6 +149,19 @@ describe('early access features', () => {
     assert.deepEqual((await flag(api, feature_flag.id)).filters, { groups }, 'the other change is kept')
   })
 
+  it('show no payload of a flag that is encrypted, and keep it', async t => {
+    const api = await startManagement(t)
+    const filters = { groups: [], payloads: { true: '"secret"' } }
+    const body = { key: 'sealed', filters, has_encrypted_payloads: true }
+    const { body: sealed } = await api.call('POST', '/api/projects/1/feature_flags/', { body })
+    const stored = async () => (await api.management.findFlag(1, 'sealed'))?.filters.payloads
+    const before = await stored()
+    const feature = await create(api, { name: 'Sealed', stage: 'beta', feature_flag_id: sealed.id })
+    assert.deepEqual(feature.feature_flag.filters.payloads, sealed.filters.payloads)
+    assert.notDeepEqual(before, sealed.filters.payloads)
+    assert.deepEqual(await stored(), before)
+  })
+
   it('belong to their project, and to keys that may', async t => {
     const api = await startManagement(t)
     const { id } = await create(api, { name: 'Search', stage: 'beta' })

@@ -104,6 +104,19 @@ describe('surveys', () => {
     assert.equal((await api.call('GET', flags)).body.count, 0)
   })
 
+  it('refuse filters that refer to what is not there', async t => {
+    const api = await startManagement(t)
+    const unknown = { key: '999', type: 'flag', operator: 'flag_evaluates_to', value: true }
+    const targeting_flag_filters = { groups: [{ properties: [unknown], rollout_percentage: 50 }] }
+    const refused = await api.call('POST', surveys, { body: { ...started, targeting_flag_filters } })
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_input'], refused.text)
+    assert.match(refused.body.attr, /^targeting_flag_filters\.groups\.0\.properties\.0/)
+    const { body: other } = await api.call('POST', flags, { body: { key: 'other' } })
+    const known = { groups: [{ properties: [{ ...unknown, key: String(other.id) }], rollout_percentage: 50 }] }
+    const survey = await create(api, { ...started, targeting_flag_filters: known })
+    assert.deepEqual(survey.targeting_flag.filters, known)
+  })
+
   it('write neither survey nor flag when one of its flags cannot be written', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })

@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
+import { haveLinksChanged } from './cohort-queries.ts'
 import { changeFlag, insertFlag } from './flag-queries.ts'
 import type { StateSchema } from './schema.ts'
 import { storableFields } from './storable-text.ts'
@@ -13,6 +14,7 @@ export async function applyFlagWrite(
   projectId: number,
   write: FlagWrite,
 ): Promise<Result<number, FlagWriteRefusal>> {
+  if (await haveLinksChanged(trx, projectId, write)) return err('definitions_changed')
   if (write.kind === 'create') {
     const inserted = await insertFlag(trx, storableFields(write.flag), write.hasExperiment)
     return inserted.ok ? ok(inserted.value.id) : inserted

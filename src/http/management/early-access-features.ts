@@ -137,6 +137,7 @@ function refuse(error: EarlyAccessRefusal): Answer {
       return refusal(invalidInput('feature_flag_id', 'Another early access feature has this flag.'))
     case 'key_taken':
     case 'flag_changed':
+    case 'definitions_changed':
       return refusal(flagKeepsChanging)
     default:
       return error satisfies never

@@ -150,6 +150,7 @@ function refuse(error: ExperimentRefusal): Answer {
       return refusal(invalidInput('feature_flag_key', 'The flag of this key has fewer than two variants.'))
     case 'key_taken':
     case 'flag_changed':
+    case 'definitions_changed':
       return refusal(flagKeepsChanging)
     default:
       return error satisfies never

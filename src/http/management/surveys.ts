@@ -160,6 +160,7 @@ function refuse(error: SurveyRefusal): Answer {
       return refusal(invalidInput('linked_flag_id', 'There is no feature flag with this id here.'))
     case 'key_taken':
     case 'flag_changed':
+    case 'definitions_changed':
       return refusal(flagKeepsChanging)
     default:
       return error satisfies never

@@ -1,6 +1,7 @@
 // A flag as it is shown inside of what it belongs to: a feature, a survey, an experiment.
 
 import Type, { type Static } from 'typebox'
+import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import { jsonObjectSchema } from './shapes.ts'
 
@@ -19,7 +20,8 @@ export type LinkedFlagJson = Static<typeof linkedFlagSchema>
 /** Null for a flag that is not there. */
 export function encodeLinkedFlag(flag: Flag | null): LinkedFlagJson | null {
   if (flag === null) return null
-  const { id, key, name, filters, active, deleted, version } = flag
+  const { id, key, name, active, deleted, version } = flag
+  const filters = flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters
   return {
     id,
     key,
