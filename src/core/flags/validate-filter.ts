@@ -25,12 +25,12 @@ type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'numbe
 
 const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 
-/** What the different regular expressions of a flag may have together: compiling them holds the event loop. */
+/** What the different regular expressions of a flag, or of a cohort, may have together: compiling them holds the event loop. */
 export const patternCharsOfFlagMax = 5_000
 /** In the units of `regex-cost.ts`: 15 to 30 ms for the worst ones, and room for a hundred addresses with `\w`. */
 export const patternUnitsOfFlagMax = 15_000
 
-/** What is left for the regular expressions of one flag; spent while its filters are validated. */
+/** What is left for the regular expressions of one flag or cohort; spent while its filters are validated. */
 export interface PatternBudget {
   charsLeft: number
   unitsLeft: number
@@ -170,10 +170,10 @@ function regexProblem(value: JsonValue, patterns: PatternBudget): string | null 
     if (patterns.charsLeft >= 0) patterns.unitsLeft -= Math.min(patternUnits(value), patternUnitsMax)
   }
   if (patterns.charsLeft < 0) {
-    return `The regular expressions of a flag have at most ${patternCharsOfFlagMax} characters together.`
+    return `The regular expressions of a flag or a cohort have at most ${patternCharsOfFlagMax} characters together.`
   }
   if (patterns.unitsLeft < 0) {
-    return 'The regular expressions of the flag are too large together: use fewer counted repetitions and classes such as \\w.'
+    return 'The regular expressions are too large together: use fewer counted repetitions and classes such as \\w.'
   }
   const compiled = compileFlagRegex(value)
   return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
