@@ -10,6 +10,7 @@ import type { ChunkOutcome } from './chunk-store.ts'
 import type { CohortStore, LinkedWrite } from './cohort-store.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
 import type { ExperimentStore } from './experiment-store.ts'
+import type { FlagOwnerStore } from './flag-owner-store.ts'
 import type { FlagPatch, NewFlag } from './flag-write.ts'
 import type { PersonView } from './person-view.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
@@ -204,6 +205,7 @@ export interface ManagementStore
     EarlyAccessStore,
     SurveyStore,
     ExperimentStore,
+    FlagOwnerStore,
     PersonQueryStore,
     GroupQueryStore,
     UsageStore,

@@ -92,6 +92,31 @@ describe('experiments', () => {
     assert.equal((await create(api, { name: 'Three', feature_flag_key: 'third' })).id, 3, 'no id is given twice')
   })
 
+  it('are named by their flag, as early access features are', async t => {
+    const api = await startManagement(t)
+    await create(api, { name: 'One', feature_flag_key: 'button' })
+    await create(api, { name: 'Two', feature_flag_key: 'button' })
+    const { body: feature } = await api.call('POST', '/api/projects/1/early_access_feature/', {
+      body: { name: 'Search', stage: 'beta' },
+    })
+    await api.call('POST', flags, { body: { key: 'alone' } })
+    const { body: listed } = await api.call('GET', flags)
+    const owners = listed.results.map((flag: { key: string; experiment_set: number[]; features: { id: string }[] }) => [
+      flag.key,
+      flag.experiment_set,
+      flag.features.map(({ id }) => id),
+    ])
+    assert.deepEqual(owners, [
+      ['alone', [], []],
+      ['search', [], [feature.id]],
+      ['button', [1, 2], []],
+    ])
+    await api.call('DELETE', `${experiments}1/`)
+    assert.deepEqual((await api.call('GET', `${flags}button/`)).body.experiment_set, [2])
+    const renamed = await api.call('PATCH', `${flags}search/`, { body: { name: 'Renamed' } })
+    assert.equal(renamed.body.features[0].name, 'Search')
+  })
+
   it('are listed newest first, each in its project, to keys that may', async t => {
     const api = await startManagement(t)
     await create(api, { name: 'One', feature_flag_key: 'one' })

@@ -179,6 +179,23 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.updateExperiment(1, 1, patch, null), { ok: false, error: 'not_found' })
     })
 
+    it('names what flags belong to, in their project alone', async t => {
+      const { store } = await openWithProjects(open, t)
+      const { flagId } = written(await store.createEarlyAccessFeature(aFeature(), create('search')))
+      written(await store.createExperiment(anExperiment(), create('button')))
+      written(await store.createExperiment(anExperiment(), switchOff(2, 1)))
+      const owners = await store.listFlagOwners(1, [1, 2, 99])
+      assert.deepEqual(
+        owners.toSorted((a, b) => a.flagId - b.flagId),
+        [
+          { flagId: 1, experimentIds: [], features: [{ ...aFeature(), flagId }] },
+          { flagId: 2, experimentIds: [1, 2], features: [] },
+        ],
+      )
+      assert.deepEqual(await store.listFlagOwners(2, [1, 2]), [])
+      assert.deepEqual(await store.listFlagOwners(1, []), [])
+    })
+
     it('merges client settings name by name, also of two that write at once', async t => {
       const { store } = await openWithProjects(open, t)
       await Promise.all([

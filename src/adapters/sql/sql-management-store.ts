@@ -8,6 +8,7 @@ import type { ManagementStore } from '#ports/management-store.ts'
 import { cohortQueries } from './cohort-queries.ts'
 import { earlyAccessQueries } from './early-access-queries.ts'
 import { experimentQueries } from './experiment-queries.ts'
+import { flagOwnerQueries } from './flag-owner-queries.ts'
 import { flagQueries } from './flag-queries.ts'
 import { groupQueries } from './group-queries.ts'
 import { personQueries } from './person-queries.ts'
@@ -32,6 +33,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...earlyAccessQueries(db),
     ...surveyQueries(db),
     ...experimentQueries(db),
+    ...flagOwnerQueries(db),
     ...personQueries(db),
     ...groupQueries(db),
     ...usageQueries(db),

@@ -62,6 +62,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   deleteExperiment: 'state',
   findExperiment: 'state',
   listExperiments: 'state',
+  listFlagOwners: 'state',
   findPersonByUuid: 'state',
   listPersons: 'search',
   listGroupTypes: 'state',

@@ -3,18 +3,11 @@
 import type { Flag } from '#core/flags/flag.ts'
 import { createFlag, deleteFlag, updateFlag } from '#services/manage-flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import {
-  createFlagSchema,
-  decodeFlag,
-  encodeFlag,
-  flagSchema,
-  updateFlagSchema,
-  writtenFlagSchema,
-} from '#wire/management.ts'
+import { createFlagSchema, decodeFlag, flagSchema, updateFlagSchema, writtenFlagSchema } from '#wire/management.ts'
 import { answer, noContent } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { answerFlagWrite, flagRoutes, refuseFlag } from './flag-endpoint.ts'
+import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
 import { booleanParam, pageParams, textParam } from './query-params.ts'
 import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
@@ -44,7 +37,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           ...(search === undefined ? {} : { search }),
           ...(active === undefined ? {} : { active }),
         })
-        return answer(200, countedPage(request, query, count, results.map(encodeFlag)))
+        return answer(200, countedPage(request, query, count, await encodeFlags(deps, results)))
       },
     }),
     ...projectRoutes(deps, {
@@ -68,7 +61,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           { ...fields, key: body.key },
           { ...legacyPercentage(body), skipValidation: skips, by: caller.label },
         )
-        return answerFlagWrite(201, created, { withWarnings: skips })
+        return answerFlagWrite(deps, 201, created, { withWarnings: skips })
       },
     }),
     ...flagRoutes(deps, {
@@ -79,7 +72,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One flag by id or key; deleted ones by id.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagSchema },
-      handle: async ({ flag }) => answer(200, encodeFlag(flag)),
+      handle: async ({ flag }) => answer(200, (await encodeFlags(deps, [flag]))[0]),
     }),
     ...flagRoutes(deps, {
       method: 'PATCH',
@@ -101,7 +94,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           skipValidation: skips,
           by: caller.label,
         })
-        return answerFlagWrite(200, updated, { withWarnings: skips })
+        return answerFlagWrite(deps, 200, updated, { withWarnings: skips })
       },
     }),
     ...flagRoutes(deps, {

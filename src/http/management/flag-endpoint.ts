@@ -5,7 +5,7 @@ import type { Static, TSchema } from 'typebox'
 import type { Flag } from '#core/flags/flag.ts'
 import type { Result } from '#core/result.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage-flags.ts'
-import { encodeFlag } from '#wire/management.ts'
+import { encodeFlag, type FlagJson } from '#wire/management.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, missing, notFoundHere, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
@@ -40,14 +40,26 @@ export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
 
 const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
 
+/** Flags of one project, with what they belong to. */
+export async function encodeFlags(
+  { management }: Pick<ManagementDeps, 'management'>,
+  flags: readonly Flag[],
+): Promise<FlagJson[]> {
+  const ids = flags.map(flag => flag.id)
+  const found = flags.length === 0 ? [] : await management.listFlagOwners(flags[0]!.projectId, ids)
+  const ownersOf = new Map(found.map(owners => [owners.flagId, owners]))
+  return flags.map(flag => encodeFlag(flag, ownersOf.get(flag.id)))
+}
+
 /** The flag as it is after a write, with what validation would have refused when it was skipped; or the refusal. */
-export function answerFlagWrite(
+export async function answerFlagWrite(
+  deps: Pick<ManagementDeps, 'management'>,
   status: number,
   written: Result<WrittenFlag, FlagRefusal>,
   options: { withWarnings: boolean },
-): Answer {
+): Promise<Answer> {
   if (!written.ok) return refuseFlag(written.error)
-  const flag = encodeFlag(written.value.flag)
+  const [flag] = await encodeFlags(deps, [written.value.flag])
   if (!options.withWarnings) return answer(status, flag)
   const warnings = written.value.warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message }))
   return answer(status, { ...flag, warnings })

@@ -1,6 +1,7 @@
 // Feature flags, their versions and what changed between two of them.
 
 import Type, { type Static } from 'typebox'
+import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
@@ -81,7 +82,15 @@ export const updateFlagSchema = Type.Object({
 })
 export type UpdateFlagJson = Static<typeof updateFlagSchema>
 
-export function encodeFlag(flag: Flag): FlagJson {
+/** What a flag belongs to. */
+export interface FlagOwnersToShow {
+  readonly experimentIds: readonly number[]
+  readonly features: readonly EarlyAccessFeature[]
+}
+
+const noOwners: FlagOwnersToShow = { experimentIds: [], features: [] }
+
+export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): FlagJson {
   return {
     id: flag.id,
     key: flag.key,
@@ -100,8 +109,12 @@ export function encodeFlag(flag: Flag): FlagJson {
     created_at: instant(flag.createdAtMs),
     updated_at: instant(flag.updatedAtMs),
     created_by: flag.createdBy === null ? null : { first_name: flag.createdBy },
-    experiment_set: [],
-    features: [],
+    experiment_set: [...owners.experimentIds],
+    features: owners.features.map(({ id, name, description, stage, documentationUrl, payload }) => ({
+      ...{ id, name, description, stage, payload },
+      documentationUrl,
+      flagKey: flag.key,
+    })),
   }
 }
 
