@@ -11,8 +11,8 @@ import { noPostgres, startPostgresForTests, type TestPostgres } from '../support
 import { tempDir } from '../support/temp-dir.ts'
 
 const stopMsMax = 9_000
-/** Beyond the longest limit of a connection, so that the last ones were given up. */
-const hangSeconds = 27
+/** Beyond the limits of most connections, so that the first ones were given up. */
+const hangSeconds = 8
 
 describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
   for (const fronts of ['1', '2'])
