@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ChunkChanges } from '#ports/chunk-store.ts'
 import type { HashKeyAssignment, HashKeyRow } from '#ports/hash-key-overrides.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import type { OpenSqlState, SqlStateHarness } from '../support/state-harness.ts'
@@ -97,20 +98,32 @@ export function hashKeyOverridesContract(adapter: string, openState: OpenSqlStat
       assert.equal((await hashKeys.keepHashKey({ ...beta, flagKeys })).length, 3_000)
     })
 
-    it('loses no row to a merge: the survivor has it, whoever came first', async t => {
+    it('loses no row to a merge at the same time: the survivor has it, whoever came first', async t => {
       const { hashKeys, chunkStore, overridesOf } = await open(t)
-      const merge = chunkChanges({
-        deletedPersons: [{ projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }],
-        mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
+      const others = Array.from({ length: 15 }, (_, index) => {
+        const person = aPerson({ uuid: `${10 + index}000000-3333-5333-8333-333333333333` })
+        return { person, distinctId: `other-${index}`, flagKey: `flag-${10 + index}` }
       })
-      const commit = async () => {
-        // A writer may be in the way; the worker loads and tries again.
-        for (let offset = 2; ; offset++)
-          if ((await chunkStore.commitChunk(merge, { ...position, offset })) === 'committed') return
+      const persons = others.map(({ person }) => created(person))
+      const mappings = others.map(({ person, distinctId }) => created(aMapping(person, distinctId)))
+      let offset = position.offset
+      const commit = (changes: Partial<ChunkChanges>) =>
+        chunkStore.commitChunk(chunkChanges(changes), { ...position, offset: ++offset })
+      await commit({ persons, mappings })
+      for (const { person, distinctId, flagKey } of others) {
+        const merge = async () => {
+          const deletedPersons = [{ projectId: 1, uuid: person.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }]
+          const mappings = [{ row: aMapping(ada, distinctId, 1), loadedVersion: 0 }]
+          // A writer may be in the way; the worker loads and tries again.
+          while ((await commit({ deletedPersons, mappings })) !== 'committed');
+        }
+        const [kept] = await Promise.all([hashKeys.keepHashKey({ ...beta, distinctId, flagKeys: [flagKey] }), merge()])
+        assert.ok(sorted(kept)?.includes(`${flagKey}=anon`), `${sorted(kept)}`)
       }
-      const [kept] = await Promise.all([hashKeys.keepHashKey({ ...beta, distinctId: 'bob' }), commit()])
-      assert.deepEqual(sorted(kept), ['beta=anon'])
-      assert.deepEqual(await overridesOf(1, ada.uuid), ['beta=anon'])
+      assert.deepEqual(
+        await overridesOf(1, ada.uuid),
+        others.map(({ flagKey }) => `${flagKey}=anon`),
+      )
     })
   })
 

@@ -178,13 +178,10 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
     heirlooms.delete(id)
     persons.delete(personKey(projectId, uuid))
   }
-  const ids = merged.map(([id]) => id)
   const moves = [...heirlooms].flatMap(([survivorId, from]) => from.map(id => [id, survivorId]))
   const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
   await session.query(text.moveOverridesText, pairs)
-  await session.query(text.deleteOverridesText, [ids])
   await session.query(text.moveMembershipsText, pairs)
-  await session.query(text.deleteMembershipsText, [ids])
   // An id that was attached since the load would be left without a person: its reference refuses this, as a conflict.
   const deleted = await inLists(session, text.deletePersonsText, merged)
   expectCount(deleted.rowCount, merged.length)

@@ -104,30 +104,29 @@ export const updateMappingsText = `
 
 /**
  * Merged persons' ids, their survivors' ids. A row that the survivor has stays as it is; else the row of the person that
- * comes first in the lists is taken.
+ * comes first in the lists is taken. One statement takes rows away and puts them there: of two, the second would take away
+ * what a front wrote between them. What is written later holds up the person's own deletion, as a conflict.
  */
 export const moveOverridesText = `
+  WITH gone AS (
+    DELETE FROM flag_hash_key_override WHERE person_id = ANY($1::bigint[])
+    RETURNING project_id, person_id, feature_flag_key, hash_key)
   INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
   SELECT DISTINCT ON (v.survivor_id, o.feature_flag_key) o.project_id, v.survivor_id, o.feature_flag_key, o.hash_key
   FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS v (merged_id, survivor_id, place)
-  JOIN flag_hash_key_override AS o ON o.person_id = v.merged_id
+  JOIN gone AS o ON o.person_id = v.merged_id
   ORDER BY v.survivor_id, o.feature_flag_key, v.place
   ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
 
-/** person ids */
-export const deleteOverridesText = `DELETE FROM flag_hash_key_override WHERE person_id = ANY($1::bigint[])`
-
-/** Merged persons' ids, their survivors' ids. */
+/** Merged persons' ids, their survivors' ids. In one statement for the same reason. */
 export const moveMembershipsText = `
+  WITH gone AS (DELETE FROM cohort_person WHERE person_id = ANY($1::bigint[]) RETURNING person_id, cohort_id)
   INSERT INTO cohort_person (person_id, cohort_id)
   SELECT DISTINCT v.survivor_id, c.cohort_id
   FROM unnest($1::bigint[], $2::bigint[]) AS v (merged_id, survivor_id)
-  JOIN cohort_person AS c ON c.person_id = v.merged_id
+  JOIN gone AS c ON c.person_id = v.merged_id
   ORDER BY v.survivor_id, c.cohort_id
   ON CONFLICT (person_id, cohort_id) DO NOTHING`
-
-/** person ids */
-export const deleteMembershipsText = `DELETE FROM cohort_person WHERE person_id = ANY($1::bigint[])`
 
 /** project ids, distinct ids; answers those that were not there. */
 export const insertPersonlessText = `

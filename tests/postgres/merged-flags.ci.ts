@@ -1,0 +1,66 @@
+// A log-in whose row is committed in the middle of the merge of its person: it must not be taken away unseen.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { eventually } from '../support/eventually.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+
+const position = { lane: 'main', ownerId: 'w1', committedAtMs: 0 } as const
+const ada = aPerson()
+const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222' })
+
+describe('a merge on PostgreSQL', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+  before(async () => {
+    postgres = await startPostgres()
+  })
+  after(() => postgres?.stop())
+
+  it('is a conflict, to be done again, when a row came after it had looked for rows', async t => {
+    let url = ''
+    const newDatabase = await migratedDatabases(postgres)
+    const openState = postgresStates(postgres, async test => {
+      url = await newDatabase(test)
+      return url
+    })
+    const { chunkStore, hashKeys, addOverride, overridesOf } = await openState(t)
+    await chunkStore.claimPosition('main', 'w1')
+    const mappings = [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))]
+    const persons = chunkChanges({ persons: [created(ada), created(bob)], mappings })
+    await chunkStore.commitChunk(persons, { ...position, offset: 1 })
+    await addOverride(1, bob.uuid, 'early', 'anon')
+    const merge = (offset: number) =>
+      chunkStore.commitChunk(
+        chunkChanges({
+          deletedPersons: [{ projectId: 1, uuid: bob.uuid, survivorUuid: ada.uuid, loadedVersion: 0 }],
+          mappings: [{ row: aMapping(ada, 'bob', 1), loadedVersion: 0 }],
+        }),
+        { ...position, offset },
+      )
+
+    // The same row of the survivor, not committed: the merge has looked for rows and waits for what becomes of it.
+    const holder = new pg.Client({ connectionString: url })
+    await holder.connect()
+    holder.on('error', () => {}) // the database goes with the test, when that fails before the end of this session
+    await holder.query('BEGIN')
+    await holder.query(
+      `INSERT INTO flag_hash_key_override SELECT project_id, id, 'early', 'held' FROM person WHERE uuid = $1`,
+      [ada.uuid],
+    )
+    const merging = merge(2)
+    const waitsText = `SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%flag_hash%'`
+    await eventually(async () => (await postgres.query(waitsText, [], url)).length > 0, { what: 'the merge' })
+    const assignment = { projectId: 1, distinctId: 'bob', anonDistinctId: 'anon', flagKeys: ['late'] }
+    await hashKeys.keepHashKey(assignment)
+    await holder.query('ROLLBACK')
+    await holder.end()
+
+    assert.equal(await merging, 'version_conflict')
+    assert.deepEqual(await overridesOf(1, bob.uuid), ['early=anon', 'late=anon'])
+    assert.equal(await merge(3), 'committed')
+    assert.deepEqual(await overridesOf(1, ada.uuid), ['early=anon', 'late=anon'])
+  })
+})
