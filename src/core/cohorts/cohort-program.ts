@@ -3,8 +3,9 @@
 // ends up on the engine's; it stops when the time is up, and goes on there. What a cohort came to is remembered for the
 // rest of the evaluation, however many flags and cohorts ask.
 
-import { outOfTime, type SubjectReader } from '../flags/evaluation-subject.ts'
+import type { SubjectReader } from '../flags/evaluation-subject.ts'
 import type { DecidedOutcomes, FilterTest } from '../flags/filter-test.ts'
+import { outOfTime } from '../flags/out-of-time.ts'
 import { fails, holds, notAsked } from '../flags/shared-tests.ts'
 import type { CohortEntry } from './cohort-tree.ts'
 

@@ -2,9 +2,10 @@
 // without one the most telling reason does. Stops within a flag when its time is up, and goes on there. Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
-import { outOfTime, type SubjectReader } from './evaluation-subject.ts'
+import type { SubjectReader } from './evaluation-subject.ts'
 import type { BucketedBy } from './evaluation-trace.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
+import { outOfTime } from './out-of-time.ts'
 import type { PreparedOutcome, SetOffReason } from './prepared-outcomes.ts'
 import { flagHash01, holdoutHash01, isInRollout, pickVariant } from './rollout.ts'
 

@@ -8,6 +8,7 @@ import type { EvaluationTrace, ValueSource } from './evaluation-trace.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import type { FlagProgress } from './flag-progress.ts'
 import type { MatchSteps } from './match-property.ts'
+import { outOfTime } from './out-of-time.ts'
 import {
   type PersonKey,
   type PersonLayers,
@@ -60,9 +61,6 @@ export const noStaticCohorts: EvaluationSubject['staticCohortIds'] = ok(new Set<
 
 /** Marks a key that was not looked up yet; absent keys are remembered as undefined. */
 const notRead: unique symbol = Symbol('not read')
-
-/** In the place of a failure: nothing is wrong, but the slice is over and the same flag has to be asked again. */
-export const outOfTime = 'out_of_time'
 
 /** Answers of one evaluation, by the place of a shared test or a cohort. */
 export type RememberedAnswers = Uint8Array

@@ -3,9 +3,8 @@
 // Without a trace an evaluation tests one field for null at these places and makes nothing.
 
 import type { JsonValue } from '../json.ts'
-import type { CompiledFlag } from './compile-flag.ts'
-import { outOfTime } from './evaluation-subject.ts'
 import type { UnknownReason } from './flag-outcome.ts'
+import { outOfTime } from './out-of-time.ts'
 import type { SetOffReason } from './prepared-outcomes.ts'
 
 /** Which identifier is hashed. `stored_override`: the row that experience continuity keeps. */
@@ -42,7 +41,6 @@ export interface TracedSet {
 }
 
 export interface FlagTrace {
-  readonly flag: CompiledFlag
   /** Null: the flag is no early access feature. */
   enrollment: { readonly value: JsonValue | undefined } | null
   holdout: { readonly identifier: string; readonly hash01: number | null; readonly isHeldOut: boolean } | null
@@ -53,7 +51,7 @@ export interface FlagTrace {
 }
 
 export class EvaluationTrace {
-  private readonly flags = new Map<CompiledFlag, FlagTrace>()
+  private readonly flags = new Map<object, FlagTrace>()
   private readonly personReads = new Map<string, TracedRead>()
   private readonly metadataReads = new Map<string, TracedRead>()
   private readonly groupReads = new Map<string, TracedRead>()
@@ -62,8 +60,8 @@ export class EvaluationTrace {
   private flag: FlagTrace | null = null
   private set: TracedSet | null = null
 
-  /** What was done for a flag; undefined when it was not evaluated. */
-  of(flag: CompiledFlag): FlagTrace | undefined {
+  /** What was done for a compiled flag; undefined when it was not evaluated. */
+  of(flag: object): FlagTrace | undefined {
     return this.flags.get(flag)
   }
 
@@ -86,9 +84,9 @@ export class EvaluationTrace {
   }
 
   /** A flag that ran out of time is begun again, and goes on where it was. */
-  beginFlag(flag: CompiledFlag): void {
+  beginFlag(flag: object): void {
     const known = this.flags.get(flag)
-    this.flag = known ?? { flag, enrollment: null, holdout: null, sets: [], variantHash01: null }
+    this.flag = known ?? { enrollment: null, holdout: null, sets: [], variantHash01: null }
     if (known !== undefined) return
     this.flags.set(flag, this.flag)
     this.set = null
