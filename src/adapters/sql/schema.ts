@@ -29,7 +29,6 @@ export interface StateSchema {
   early_access_feature: EarlyAccessFeatureTable
   survey: SurveyTable
   experiment: ExperimentTable
-  activity_log: ActivityTable
 }
 
 export interface ProjectTable {
@@ -201,15 +200,4 @@ export interface ExperimentTable {
   created_at: number
   updated_at: number
   created_by: string | null
-}
-
-export interface ActivityTable {
-  id: Generated<number>
-  project_id: number
-  scope: string
-  item_id: string
-  activity: string
-  detail: string
-  actor: string | null
-  created_at: number
 }

@@ -1,12 +1,12 @@
 // Cohorts with the members of static ones, secret keys of projects, what projects tell their clients, and what stands beside
-// flags: early access features, surveys, experiments, and who changed what.
+// flags: early access features, surveys, experiments.
 
 import type { Migration } from '#adapters/sql/migration.ts'
 
 export const cohortsAndNeighbours: Migration = {
   version: 3,
   name: 'cohorts and neighbours',
-  statements: ({ autoId, clustered, text }) => [
+  statements: ({ clustered, text }) => [
     `INSERT INTO id_sequence (name, last_id) VALUES ('cohort', 0), ('experiment', 0)`,
 
     `CREATE TABLE cohort (
@@ -92,17 +92,5 @@ export const cohortsAndNeighbours: Migration = {
       created_by ${text}
     )`,
     `CREATE INDEX experiment_project ON experiment (project_id, id)`,
-
-    `CREATE TABLE activity_log (
-      id ${autoId},
-      project_id BIGINT NOT NULL,
-      scope ${text} NOT NULL,
-      item_id ${text} NOT NULL,
-      activity ${text} NOT NULL,
-      detail ${text} NOT NULL,
-      actor ${text},
-      created_at BIGINT NOT NULL
-    )`,
-    `CREATE INDEX activity_log_item ON activity_log (project_id, scope, item_id, id)`,
   ],
 }
