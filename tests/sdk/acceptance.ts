@@ -37,7 +37,7 @@ const is = (key: string, value: string, more: object = {}) => ({
   ...more,
 })
 
-/** `bool-on` has a payload, `multi` one variant for everybody; `group-flag` and `local-prop` depend on properties. */
+/** `bool-on` has a payload, `multi` one variant for everybody; `group-flag` and `local-prop` depend on properties; so does, through a cohort, `cohort-flag`. */
 const flags = [
   { key: 'bool-on', filters: { groups: [percent(100)], payloads: { true: '{"a":1}' } } },
   { key: 'bool-off', filters: { groups: [percent(0)] } },
@@ -75,7 +75,13 @@ export async function startAcceptance(settings: Readonly<Record<string, string>>
     properties: { $group_type: 'company', $group_key: 'set-up', $group_set: { tier: 'none' } },
   })
   await pennon.caughtUp()
-  for (const flag of flags) await pennon.api('POST', '/api/projects/@current/feature_flags/', flag)
+  const cohort = await pennon.api<{ id: number }>('POST', '/api/projects/@current/cohorts/', {
+    name: 'Paying',
+    filters: { properties: { type: 'OR', values: [{ type: 'AND', values: [is('plan', 'pro')] }] } },
+  })
+  const ofCohort = { key: 'id', type: 'cohort', value: cohort.id }
+  const cohortFlag = { key: 'cohort-flag', filters: { groups: [percent(100, [ofCohort])] } }
+  for (const flag of [...flags, cohortFlag]) await pennon.api('POST', '/api/projects/@current/feature_flags/', flag)
   const proxy = await startRecordingProxy(pennon.url)
   return {
     pennon,

@@ -116,7 +116,7 @@ for (const sdk of sdks) {
         const id = me('reader')
         assert.deepEqual(await client.getAllFlags(id), {
           ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', plain: true },
-          ...{ 'group-flag': false, 'local-prop': false },
+          ...{ 'group-flag': false, 'local-prop': false, 'cohort-flag': false },
         })
         const all = await client.getAllFlagsAndPayloads(id)
         // Versions before 4 hand on the text of a payload here.
@@ -145,6 +145,8 @@ for (const sdk of sdks) {
         const id = me('override')
         assert.equal(await client.getFeatureFlag('local-prop', id, { personProperties: { plan: 'pro' } }), true)
         assert.equal(await client.getFeatureFlag('local-prop', id, { personProperties: { plan: 'free' } }), false)
+        assert.equal(await client.getFeatureFlag('cohort-flag', id, { personProperties: { plan: 'pro' } }), true)
+        assert.equal(await client.getFeatureFlag('cohort-flag', id, { personProperties: { plan: 'free' } }), false)
         assert.equal(await client.getFeatureFlag('group-flag', id, gold), true)
         const silver = { ...gold, groupProperties: { company: { tier: 'silver' } } }
         assert.equal(await client.getFeatureFlag('group-flag', id, silver), false)
@@ -237,6 +239,7 @@ for (const sdk of sdks) {
         const pro = { ...locally, personProperties: { plan: 'pro' } }
         assert.equal(await client.getFeatureFlag('local-prop', id, pro), true)
         assert.equal(await client.getFeatureFlag('local-prop', id, locally), undefined)
+        assert.equal(await client.getFeatureFlag('cohort-flag', id, pro), true)
         assert.equal(await client.getFeatureFlag('group-flag', id, { ...locally, ...gold }), true)
         assert.deepEqual(await client.getFeatureFlagPayload('bool-on', id, true, locally), { a: 1 })
         assert.ok(

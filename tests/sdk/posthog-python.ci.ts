@@ -55,7 +55,7 @@ for (const sdk of sdks) {
     it('reads flags and payloads, by properties and groups of the call too', () => {
       assert.deepEqual(seen.flags, {
         ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', plain: true },
-        ...{ 'group-flag': false, 'local-prop': false },
+        ...{ 'group-flag': false, 'local-prop': false, 'cohort-flag': false },
       })
       const payloads = Object.entries(seen.payloads).filter(([, payload]) => payload !== null)
       assert.deepEqual(Object.fromEntries(payloads), { 'bool-on': '{"a":1}', multi: '"hello"' })
@@ -70,6 +70,7 @@ for (const sdk of sdks) {
     it('evaluates by itself, and asks again with the entity tag when it has one', () => {
       assert.deepEqual(seen.local, {
         ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', 'local-prop': true, 'group-flag': true },
+        'cohort-flag': true,
       })
       const polls = acceptance.proxy.exchanges.filter(({ path }) => path.startsWith(sdk.definitionsPath))
       assert.ok(polls.length > 0, JSON.stringify(acceptance.proxy.exchanges.map(({ path }) => path)))

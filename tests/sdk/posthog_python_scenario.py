@@ -85,6 +85,7 @@ seen["local"] = {
     "multi": local.get_feature_flag("multi", "x", **only),
     "local-prop": local.get_feature_flag("local-prop", "x", person_properties={"plan": "pro"}, **only),
     "group-flag": local.get_feature_flag("group-flag", "x", **gold, **only),
+    "cohort-flag": local.get_feature_flag("cohort-flag", "x", person_properties={"plan": "pro"}, **only),
 }
 time.sleep(1.5)  # one more poll
 local.shutdown()

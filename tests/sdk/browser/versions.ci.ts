@@ -61,7 +61,7 @@ for (const sdk of sdks) {
       const anonymous = await ask<string>(visitor, 'posthog.get_distinct_id()')
       assert.deepEqual(await ask(visitor, 'shown.values()'), {
         ...{ 'bool-on': true, 'bool-off': false, multi: 'variant-a', plain: true },
-        ...{ 'group-flag': false, 'local-prop': false },
+        ...{ 'group-flag': false, 'local-prop': false, 'cohort-flag': false },
       })
       assert.deepEqual(await ask(visitor, "posthog.getFeatureFlagPayload('bool-on')"), { a: 1 })
       assert.equal(await ask(visitor, "posthog.getFeatureFlagPayload('multi')"), 'hello')
