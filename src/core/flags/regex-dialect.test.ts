@@ -42,6 +42,13 @@ describe('compileFlagRegex', () => {
     assert.equal(finds('a\\++', 'a++'), true)
   })
 
+  it('repeats what ends in a brace and is no repetition', () => {
+    assert.equal(finds('^\\p{Greek}+$', 'αβ'), true)
+    assert.equal(finds('^(?:\\x{41}+|\\u{1F600}+)$', '😀😀'), true)
+    assert.equal(finds('^a{2}?$', 'aa'), true)
+    for (const pattern of ['a{2}+', 'a*+', 'a?+']) assert.equal(compileFlagRegex(pattern).ok, false, pattern)
+  })
+
   it('refuses what needs backtracking, and what RE2 would read differently', () => {
     const patterns = [
       '(?=a)',

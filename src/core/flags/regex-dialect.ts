@@ -109,8 +109,10 @@ function translate(pattern: string): Result<{ text: string; units: number }, str
   const isFolded = folds.test(pattern)
   let out = ''
   let at = 0
+  let followsRepetition = false
   while (at < pattern.length) {
     const char = pattern[at]!
+    let isRepetition = false
     if (char === '\\') {
       const piece = translateEscape(pattern, at, false)
       if (!piece.ok) return piece
@@ -124,12 +126,14 @@ function translate(pattern: string): Result<{ text: string; units: number }, str
       at = charClass.value.next
       cost.piece(charClass.value.units)
     } else {
-      const refused = refusalAt(pattern, at)
+      const refused = refusalAt(pattern, at, followsRepetition)
       if (refused !== null) return err(refused)
       const length = countOperator(pattern, at, cost)
+      isRepetition = length > 1 || '*+?'.includes(char)
       out += pattern.slice(at, at + length)
       at += length
     }
+    followsRepetition = isRepetition
   }
   return ok({ text: out, units: cost.units })
 }
@@ -153,23 +157,16 @@ function countOperator(pattern: string, at: number, cost: RegexCost): number {
   return 1
 }
 
-function refusalAt(pattern: string, at: number): string | null {
+/** @param followsRepetition the `}` of `\p{Greek}` and a `+` behind a backslash are no repetitions. */
+function refusalAt(pattern: string, at: number, followsRepetition: boolean): string | null {
   const char = pattern[at]!
   if (char === '(') {
     const group = refusedGroups.find(([opening]) => pattern.startsWith(opening, at))
     if (group !== undefined) return `${group[1]} (${group[0]}…) is outside the linear-time dialect`
     if (/^\(\?[a-z-]*x/.test(pattern.slice(at, at + 8))) return 'the flag x is outside the dialect'
   }
-  if (char === '+' && at > 0 && '*+?}'.includes(pattern[at - 1]!) && !isEscaped(pattern, at - 1)) {
-    return 'a possessive quantifier is outside the linear-time dialect'
-  }
+  if (char === '+' && followsRepetition) return 'a possessive quantifier is outside the linear-time dialect'
   return null
-}
-
-function isEscaped(pattern: string, at: number): boolean {
-  let slashes = 0
-  while (pattern[at - 1 - slashes] === '\\') slashes++
-  return slashes % 2 === 1
 }
 
 interface Piece {
