@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { orderDependencies } from './flag-dependencies.ts'
+import { dependencyId, orderDependencies } from './flag-dependencies.ts'
+
+describe('dependencyId', () => {
+  it('tells a number that no flag can have from a text that is no number', () => {
+    assert.equal(dependencyId('12'), 12)
+    for (const key of ['', '-5', '99999999999999999999']) assert.equal(dependencyId(key), -1, key)
+    for (const key of ['beta', '1.5', ' 5', '5x']) assert.equal(dependencyId(key), null, key)
+  })
+})
 
 describe('orderDependencies', () => {
   it('puts every flag behind what it depends on, and takes out cycles with what hangs on them', () => {

@@ -58,13 +58,16 @@ export function orderDependencies(
   return { order, missing, cyclic: new Set(waiting.keys()) }
 }
 
+/** An id that no flag has. */
+const nobodysId = -1
+
 /**
- * The flag that a filter of type `flag` tests, by its key: an id in digits. An empty text names a flag that does not
- * exist; null: no dependency at all.
+ * The flag that a filter of type `flag` tests, by its key: an id in digits. An empty text and any other whole number
+ * name a flag that does not exist; null: no dependency at all.
  */
 export function dependencyId(filterKey: string): number | null {
-  if (filterKey === '') return -1
-  return /^\d{1,15}$/.test(filterKey) ? Number(filterKey) : null
+  if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)
+  return filterKey === '' || /^-?\d+$/.test(filterKey) ? nobodysId : null
 }
 
 /**

@@ -25,6 +25,7 @@ describe('dates', () => {
     assert.equal(filterAt('-3h'), '2026-03-31T09:00:00.000Z')
     assert.equal(filterAt('2w'), '2026-03-17T12:00:00.000Z')
     assert.equal(filterAt('-1y'), '2025-03-31T12:00:00.000Z')
+    assert.equal(filterAt('-00003h'), '2026-03-31T09:00:00.000Z')
     for (const text of ['10000d', '7', 'd', '7 d', '+7d', '-7D']) assert.equal(filterAt(text), null, text)
   })
 

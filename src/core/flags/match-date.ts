@@ -13,7 +13,7 @@ export type DateFilter =
   /** Depends on now: looked up once per evaluation. */
   | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
 
-const relativeForm = /^-?(\d{1,4})([hdwmy])$/
+const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
 const zonedForm = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))? ?(?:[Zz]|([+-])(\d\d):(\d\d))$/
 const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
 

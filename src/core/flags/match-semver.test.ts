@@ -42,6 +42,7 @@ describe('versions', () => {
       assert.equal(holds('semver_gt', ascending[index - 1]!, ascending[index]!), true, ascending[index]!)
     }
     assert.equal(holds('semver_eq', '1.0.0', '1.0.0+b'), false)
+    assert.equal(holds('semver_eq', '1.0.0+1', '1.0.0+01'), false)
     assert.equal(holds('semver_neq', '1.0.0', '1.0.1'), true)
     assert.equal(holds('semver_gte', '1.0.0', '1.0.0'), true)
     assert.equal(holds('semver_lte', '1.0.0', '1.0.1'), false)

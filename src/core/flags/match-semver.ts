@@ -102,7 +102,8 @@ function compareIdentifiers(a: readonly string[], b: readonly string[]): number 
 function compareIdentifier(a: string, b: string): number {
   const aIsNumber = /^\d+$/.test(a)
   const bIsNumber = /^\d+$/.test(b)
-  if (aIsNumber && bIsNumber) return sign(BigInt(a) - BigInt(b))
+  // Leading zeros, which only build metadata may have, decide when nothing else does: 1.0.0+01 is another version.
+  if (aIsNumber && bIsNumber) return sign(BigInt(a) - BigInt(b)) || Math.sign(a.length - b.length)
   if (aIsNumber !== bIsNumber) return aIsNumber ? -1 : 1
   return a < b ? -1 : a > b ? 1 : 0
 }
