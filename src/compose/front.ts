@@ -9,7 +9,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
-import { compileProject } from '#core/flags/compile-project.ts'
+import { compileProjectSteps } from '#core/flags/compile-project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
 import { decideRoutes } from '#http/handlers/decide.ts'
@@ -34,6 +34,7 @@ import { createChangeHub } from '#services/change-hub.ts'
 import { createDecideService } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
 import { startFlagRequestCounter } from '#services/flag-request-counter.ts'
+import { inSlices } from '#services/in-slices.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -123,9 +124,9 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     },
     logger,
     pollMs: state.definitionPollMs,
-    compile: changed => {
+    compile: async changed => {
       flagRequests.follow(changed.project)
-      const compiled = compileProject(changed)
+      const compiled = await inSlices(compileProjectSteps(changed))
       for (const problem of compiled.problems)
         logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
       return compiled

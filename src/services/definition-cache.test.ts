@@ -53,6 +53,29 @@ describe('the definition cache', () => {
     assert.equal(cache.findById(1), 2)
   })
 
+  it('serves what it has while newer definitions are being compiled, and all of them together when they are', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1), definitionsOf(2, 'phc_b', 1)])
+    const compiling: (() => void)[] = []
+    let waits = false
+    const compile = async ({ revision }: ProjectDefinitions) => {
+      if (waits) await new Promise<void>(resolve => compiling.push(resolve))
+      return revision
+    }
+    const cache = await startDefinitionCache({ ...options, store, compile })
+    t.after(() => cache.close())
+    waits = true
+    const projects = [definitionsOf(1, 'phc_c', 2), definitionsOf(2, 'phc_b', 2)]
+    store.change({ revision: 2, projects, deletedProjectIds: [] })
+    const caughtUp = cache.catchUp(2)
+    for (const count of [1, 2]) {
+      await eventually(() => compiling.length === count)
+      assert.deepEqual(['phc_a', 'phc_b', 'phc_c'].map(cache.findByToken), [1, 1, null])
+      compiling.at(-1)!()
+    }
+    await caughtUp
+    assert.deepEqual(['phc_a', 'phc_b', 'phc_c'].map(cache.findByToken), [null, 2, 2])
+  })
+
   it('starts over when the store came back from an older copy', async t => {
     let revision = 5
     let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]

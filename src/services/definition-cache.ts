@@ -4,6 +4,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -31,7 +32,8 @@ export interface DefinitionCache<T> {
 
 export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
-  readonly compile: (definitions: ProjectDefinitions) => T
+  /** May give the event loop its turn in between: the projects of one load are served together, when all are compiled. */
+  readonly compile: (definitions: ProjectDefinitions) => MaybePromise<T>
   readonly logger: Logger
   /** Called when another revision is served: something changed, here or elsewhere, if only a key. */
   readonly onRevision?: (changes: ServedChanges) => void
@@ -145,6 +147,8 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     const { epoch } = await options.store.revision()
     const isEverything = startsOver || epoch !== servedEpoch
     const changes = await options.store.loadChanges(isEverything ? -1 : served)
+    const compiledOf = new Map<ProjectDefinitions, T>()
+    for (const definitions of changes.projects) compiledOf.set(definitions, await options.compile(definitions))
     const idsBefore = isEverything ? [...byId.keys()] : []
     if (isEverything) {
       byToken.clear()
@@ -155,7 +159,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     for (const projectId of changes.deletedProjectIds) forget(projectId)
     for (const definitions of changes.projects) {
       const { id, apiToken } = definitions.project
-      const compiled = options.compile(definitions)
+      const compiled = compiledOf.get(definitions)!
       forget(id)
       const { secretKeyHashes: secretHashes } = definitions
       byId.set(id, { token: apiToken, secretHashes, compiled })

@@ -55,6 +55,15 @@ export interface DefinitionProblem {
 }
 
 export function compileProject(definitions: ProjectDefinitions): CompiledProject {
+  const steps = compileProjectSteps(definitions)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** As `compileProject`, a flag a step: thousands of them would hold the event loop. */
+export function* compileProjectSteps(definitions: ProjectDefinitions): Generator<undefined, CompiledProject> {
   const { project } = definitions
   const problems: DefinitionProblem[] = []
   const personKeys = new PersonKeys()
@@ -67,7 +76,7 @@ export function compileProject(definitions: ProjectDefinitions): CompiledProject
   const settings = { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion }
   const cohorts = new ProjectCohorts(definitions.cohorts, { settings, personKeys, sharedTests, positionOfId })
 
-  const compiled = active.map(flag => {
+  const compileOne = (flag: Flag): CompiledFlag | undefined => {
     const problem = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
     try {
       return compileFlag(flag, {
@@ -84,7 +93,12 @@ export function compileProject(definitions: ProjectDefinitions): CompiledProject
       problem(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
       return undefined
     }
-  })
+  }
+  const compiled: (CompiledFlag | undefined)[] = []
+  for (const flag of active) {
+    compiled.push(compileOne(flag))
+    yield
+  }
   const unreadable = active.filter((_flag, position) => compiled[position] === undefined)
   for (const flag of unreadable) positionOfId.delete(flag.id)
   const { order, missing, cyclic } = orderDependencies(

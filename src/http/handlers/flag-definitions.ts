@@ -1,11 +1,11 @@
 // Definitions for SDKs that evaluate by themselves: one body per project and revision, made when somebody first asks for
 // it, and 304 for whoever has it. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 import type { Project } from '#core/project.ts'
+import { inSlices } from '#services/in-slices.ts'
 import { encodeDefinitions } from '#wire/flag-definitions.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
@@ -23,8 +23,6 @@ interface PreparedBody {
   readonly etag: string
 }
 
-/** Longer pauses for thousands of flags; a project of hundreds is encoded within one. */
-const sliceMs = 10
 const noBodyBytes = 1_024
 /** As posthog-python sent it before 2022. */
 const keyInQuery = { acceptsKeyInQuery: true } as const
@@ -75,14 +73,8 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
 
 /** In slices, so that a project of thousands of flags does not hold the event loop. */
 async function prepareBody(definitions: ProjectDefinitions): Promise<PreparedBody> {
-  const steps = encodeDefinitions(definitions)
-  for (let sliceEndMs = performance.now() + sliceMs; ; ) {
-    const step = steps.next()
-    if (step.done === true) return { text: step.value, etag: `W/"${contentHash(step.value)}"` }
-    if (performance.now() < sliceEndMs) continue
-    await nextTurn()
-    sliceEndMs = performance.now() + sliceMs
-  }
+  const text = await inSlices(encodeDefinitions(definitions))
+  return { text, etag: `W/"${contentHash(text)}"` }
 }
 
 /** In the query, or in the header of those that keep keys out of addresses. */
