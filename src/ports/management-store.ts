@@ -110,6 +110,8 @@ export interface FlagStore {
   ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | 'definitions_changed' | { readonly staleVersion: Flag }>>
   /** `:id` of the API: an id in digits (deleted ones included) or, failing that, a key of a flag that is not deleted. */
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
+  /** By key alone, though it may look like an id; not deleted. */
+  findFlagByKey(projectId: number, key: string): Promise<Flag | null>
   /** Without deleted ones, newest first; `search` looks in keys and names, whatever their case. */
   listFlags(
     projectId: number,

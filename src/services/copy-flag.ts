@@ -89,7 +89,7 @@ async function write(deps: CopyFlagDeps, flag: Flag, filters: JsonObject, projec
     isRemoteConfiguration: flag.isRemoteConfiguration,
     tags: flag.tags,
   }
-  const there = await findByKey(deps, projectId, flag.key)
+  const there = await deps.management.findFlagByKey(projectId, flag.key)
   return there === null
     ? createFlag(deps, projectId, fields, { skipValidation: false, by })
     : updateFlag(deps, there, fields, { skipValidation: false, by })
@@ -197,18 +197,10 @@ async function planFlag(
     plan.reasons.push(`It depends on the flag ${id}, which does not exist.`)
     return
   }
-  const there = await findByKey(deps, targetProjectId, source.key)
+  const there = await deps.management.findFlagByKey(targetProjectId, source.key)
   if (there === null)
     plan.reasons.push(`It depends on the flag "${source.key}", which the project lacks. Copy that one first.`)
   else plan.flagIds.set(id, there.id)
-}
-
-/** By key alone, though it may look like an id. */
-async function findByKey(deps: CopyFlagDeps, projectId: number, key: string): Promise<Flag | null> {
-  const found = await deps.management.findFlag(projectId, key)
-  if (found !== null && !found.deleted && found.key === key) return found
-  const { results } = await deps.management.listFlags(projectId, { limit: namesakeCountMax, offset: 0, search: key })
-  return results.find(flag => flag.key === key) ?? null
 }
 
 async function planGroupTypes(

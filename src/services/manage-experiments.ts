@@ -52,8 +52,7 @@ export function createExperiment(
       ...fields,
       ...{ projectId, createdAtMs: change.nowMs, createdBy: by },
     }
-    const found = await deps.management.findFlag(projectId, flagKey)
-    const taken = found !== null && !found.deleted && found.key === flagKey ? found : null
+    const taken = await deps.management.findFlagByKey(projectId, flagKey)
     const flag = taken === null ? newFlagFor(flagKey, experiment, change) : takenFlag(taken, experiment, change)
     if (!flag.ok) return flag
     const written = await deps.management.createExperiment(experiment, flag.value)

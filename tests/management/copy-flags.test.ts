@@ -105,6 +105,28 @@ describe('copying a flag to another project', () => {
     assert.equal((await copy('beta')).body.success[0].filters.groups[0].properties[0].key, String(copiedBase.id))
   })
 
+  it('goes by the key alone, though it may look like the id of another flag', async t => {
+    const { api, copy } = await withTwoProjects(t)
+    await create(api, flagsOf(1), { key: '2', name: 'by key' })
+    await create(api, flagsOf(1), { key: 'beta', name: 'by id' })
+    assert.deepEqual((await copy('2')).body.success[0].name, 'by key')
+    await create(api, flagsOf(2), { key: '5' })
+    await create(api, flagsOf(2), { key: 'in-the-way' })
+    await create(api, flagsOf(1), { key: '5', name: 'again' })
+    assert.deepEqual((await copy('5')).body.success[0].version, 2)
+  })
+
+  it('refuses ids that no project has and no engine can look for', async t => {
+    const { api, copy } = await withTwoProjects(t)
+    for (const id of [1e20, 1e300, 0, 1.5]) {
+      assert.equal((await copy('beta', [id])).body.attr, 'target_project_ids.0')
+      const body = { feature_flag_key: 'beta', from_project: id, target_project_ids: [2] }
+      assert.equal((await api.call('POST', copyPath, { body })).body.attr, 'from_project')
+    }
+    const key = { label: 'far', scopes: ['*'], scoped_teams: [1e20] }
+    assert.equal((await api.call('POST', '/api/personal_api_keys/', { body: key })).body.attr, 'scoped_teams.0')
+  })
+
   it('refuses encrypted flags, projects that the key may not see, and its own project', async t => {
     const { api, copy } = await withTwoProjects(t)
     await create(api, flagsOf(1), { key: 'beta' })

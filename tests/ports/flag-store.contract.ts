@@ -66,6 +66,10 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await store.findFlag(1, '1e0'), null)
       assert.equal(await store.findFlag(2, '1'), null)
       assert.equal(await store.findFlag(1, '99999999999999999999'), null)
+      assert.equal((await store.findFlagByKey(1, '2'))?.id, 1)
+      await store.updateFlag(1, 1, { deleted: true, updatedAtMs: 9 }, { changedBy: null })
+      assert.equal(await store.findFlagByKey(1, '2'), null)
+      assert.equal(await store.findFlagByKey(2, 'beta'), null)
     })
 
     it('adds 1 to the version with each change, and keeps every version whole', async t => {

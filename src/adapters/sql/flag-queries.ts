@@ -36,6 +36,8 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
       return id ?? findByKey(db, projectId, idOrKey)
     },
 
+    findFlagByKey: (projectId, key) => findByKey(db, projectId, key),
+
     async listFlags(projectId, { limit, offset, search, active }) {
       let flags = db.selectFrom('feature_flag').where('project_id', '=', projectId).where('deleted', '=', 0)
       if (active !== undefined) flags = flags.where('active', '=', active ? 1 : 0)

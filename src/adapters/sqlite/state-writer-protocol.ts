@@ -32,6 +32,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   createFlag: 'state',
   updateFlag: 'state',
   findFlag: 'state',
+  findFlagByKey: 'state',
   listFlags: 'state',
   listFlagVersions: 'state',
   findFlagVersion: 'state',

@@ -2,6 +2,7 @@
 
 import Type from 'typebox'
 import { type CopyRefusal, copyFlag } from '#services/copy-flag.ts'
+import { idSchema } from '#wire/management/shapes.ts'
 import { encodeFlag, flagSchema, organizationId } from '#wire/management.ts'
 import { answer, invalidInput, missing, permissionDenied, refusal } from './answers.ts'
 import { holdsScope, mayUseProject } from './authenticate.ts'
@@ -12,8 +13,8 @@ const targetCountMax = 50
 
 const copySchema = Type.Object({
   feature_flag_key: Type.String({ minLength: 1, maxLength: 1_600 }),
-  from_project: Type.Integer({ minimum: 1 }),
-  target_project_ids: Type.Array(Type.Integer({ minimum: 1 }), { minItems: 1, maxItems: targetCountMax }),
+  from_project: idSchema,
+  target_project_ids: Type.Array(idSchema, { minItems: 1, maxItems: targetCountMax }),
 })
 
 const copiedSchema = Type.Object({
@@ -40,8 +41,8 @@ export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
     handle: async ({ caller, body }) => {
       if (!mayUseProject(caller, body.from_project))
         return refusal(permissionDenied('This key is limited to other projects.'))
-      const flag = await deps.management.findFlag(body.from_project, body.feature_flag_key)
-      if (flag === null || flag.deleted) return refusal(missing('The project has no flag with this key.'))
+      const flag = await deps.management.findFlagByKey(body.from_project, body.feature_flag_key)
+      if (flag === null) return refusal(missing('The project has no flag with this key.'))
       if (body.target_project_ids.includes(body.from_project))
         return refusal(invalidInput('target_project_ids', 'A flag cannot be copied onto itself.'))
       const success: object[] = []

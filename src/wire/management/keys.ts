@@ -1,7 +1,7 @@
 // Personal API keys. The key itself (`value`) is shown once, in the answer that creates it.
 
 import Type, { type Static } from 'typebox'
-import { instant, instantSchema, nullable } from './shapes.ts'
+import { idSchema, instant, instantSchema, nullable } from './shapes.ts'
 
 export const personalKeySchema = Type.Object({
   id: Type.String(),
@@ -27,7 +27,7 @@ export const createPersonalKeySchema = Type.Object({
   }),
   scoped_teams: Type.Optional(
     nullable(
-      Type.Array(Type.Integer({ minimum: 1 }), {
+      Type.Array(idSchema, {
         maxItems: 1_000,
         description: 'Ids of the projects that the key is limited to; empty or null = all.',
       }),
