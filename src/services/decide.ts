@@ -16,6 +16,7 @@ import type { SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { guardSubjects } from './guarded-subjects.ts'
+import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { type GuardOptions, guardStore } from './store-guard.ts'
@@ -72,7 +73,7 @@ const waitingWritesMax = 500
 const sliceMs = 10
 
 export function createDecideService(options: DecideServiceOptions): DecideService {
-  const { logger, metrics } = options
+  const { logger, metrics, hashKeys } = options
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
   const limits = { ...storeLimits, ...options.guard, monotonicNowMs }
   const reads = guardStore({
@@ -92,7 +93,13 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   })
   const loadSubject = createSubjectLoader({
     subjects: guardSubjects(options.subjects, reads),
-    loadHashKeys: createHashKeyLoader({ hashKeys: options.hashKeys, reads, writes, ...limits }),
+    loadHashKeys: createHashKeyLoader({
+      hashKeys,
+      reads,
+      writes,
+      lateLogins: createLateLogins({ hashKeys, reads, writes, ...limits }),
+      ...limits,
+    }),
     geoip: options.geoip,
   })
   const evaluated = metrics.flagEvaluations.labels('evaluated')
@@ -174,7 +181,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
 }
 
 function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
-  const timer = setTimeout(callback, delayMs)
+  const timer = setTimeout(callback, delayMs).unref()
   return { cancel: () => clearTimeout(timer) }
 }
 

@@ -7,7 +7,13 @@ import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation-subject.ts'
 import type { FlagNeeds } from '#core/flags/flag-needs.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import type { HashKeyOverrideReader, HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import type {
+  HashKeyAssignment,
+  HashKeyOverrideReader,
+  HashKeyOverrideWriter,
+  HashKeyRow,
+} from '#ports/hash-key-overrides.ts'
+import type { LateLogins } from './late-logins.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
 
 export interface LoadHashKeysOptions {
@@ -16,6 +22,8 @@ export interface LoadHashKeysOptions {
   readonly reads: StoreGuard
   /** One of its own: while nothing can be written, what is stored still counts. */
   readonly writes: StoreGuard
+  /** For persons who are not stored yet. */
+  readonly lateLogins: LateLogins
   /** Bounds reading and writing together. */
   readonly timeoutMs: number
   readonly monotonicNowMs: () => number
@@ -45,7 +53,11 @@ export function createHashKeyLoader(
     const next = (loaded: Loaded<FoundRows>): MaybePromise<HashKeyOverrides> => {
       if (!loaded.ok) return { ...noHashKeyOverrides, failure }
       const { rows, hasPerson } = loaded.value
-      if (!mayWrite || !hasPerson) return { rows, failure: null }
+      if (!mayWrite) return { rows, failure: null }
+      if (!hasPerson) {
+        options.lateLogins.note(assignmentOf(project, request, project.continuityFlagKeys))
+        return { rows, failure: null }
+      }
       const missing = project.continuityFlagKeys.filter(key => !rows.has(key))
       return missing.length === 0 ? { rows, failure: null } : keepMissing(project, request, rows, missing, untilMs)
     }
@@ -64,20 +76,28 @@ export function createHashKeyLoader(
 
   function keepMissing(
     project: CompiledProject,
-    { distinctId, anonDistinctId }: Request,
+    request: Request,
     rows: HashKeyOverrides['rows'],
     flagKeys: readonly string[],
     untilMs: number,
   ): MaybePromise<HashKeyOverrides> {
     const leftMs = untilMs - monotonicNowMs()
     if (leftMs <= 0) return { rows, failure }
-    const assignment = { projectId: project.project.id, distinctId, anonDistinctId: anonDistinctId!, flagKeys }
+    const assignment = assignmentOf(project, request, flagKeys)
     const kept = writes.run(() => hashKeys.keepHashKey(assignment), leftMs)
     // What is stored counts, not what was to be stored: another request of this person may have been first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
       stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }
     return kept instanceof Promise ? kept.then(next) : next(kept)
   }
+}
+
+function assignmentOf(
+  { project }: CompiledProject,
+  { distinctId, anonDistinctId }: Request,
+  flagKeys: readonly string[],
+): HashKeyAssignment {
+  return { projectId: project.id, distinctId, anonDistinctId: anonDistinctId!, flagKeys }
 }
 
 const failure = 'hash_key_override_error'

@@ -103,6 +103,39 @@ describe('experience continuity', () => {
     assert.deepEqual(store.writes, [])
   })
 
+  it('leaves rows for somebody who becomes a person soon after, and gives up after a while', async t => {
+    const timers: { readonly run: () => void; readonly delayMs: number }[] = []
+    const startTimer = (run: () => void, delayMs: number) => {
+      timers.push({ run, delayMs })
+      return { cancel: () => undefined }
+    }
+    const { store, values } = await start(t, { guard: { startTimer } })
+    const nextLook = async () => {
+      const look = timers.splice(0).find(({ delayMs }) => delayMs >= 300)
+      look?.run()
+      await new Promise(resolve => setImmediate(resolve))
+      return look?.delayMs
+    }
+    const login = { ...request, distinct_id: 'user-3', $anon_distinct_id: 'user-1' }
+    await values(login)
+    await values({ ...login, $anon_distinct_id: 'user-9' })
+    assert.equal(await nextLook(), 300)
+    assert.deepEqual(store.writes, [])
+    store.rows.set('user-3', [])
+    assert.equal(await nextLook(), 700)
+    assert.deepEqual(
+      store.writes.map(({ distinctId, anonDistinctId, flagKeys }) => [distinctId, anonDistinctId, flagKeys]),
+      [['user-3', 'user-1', allKeys]],
+    )
+    assert.equal(await nextLook(), undefined)
+
+    await values({ ...login, distinct_id: 'user-4' })
+    const pauses: (number | undefined)[] = []
+    while (pauses.at(-1) !== undefined || pauses.length === 0) pauses.push(await nextLook())
+    assert.deepEqual(pauses, [300, 700, 1_500, 3_000, 6_000, 15_000, 30_000, undefined])
+    assert.equal(store.writes.length, 1)
+  })
+
   it('asks for nothing when no flag that takes part needs it', async t => {
     const { store, values } = await start(t)
     await values({ ...withAnon, flag_keys_to_evaluate: ['plain'] })

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -132,6 +133,14 @@ describe('the flags of somebody who logs in', () => {
     await pennon.caughtUp()
     await assertKept('once the person is there, by a server', byServer)
     await assertKept('on another device', byOtherDevice)
+  })
+
+  it('stay on another device, when the visitor asks before the log-in is stored, and never again', async () => {
+    visitors = await visitorsWhoWouldSwitch('news')
+    await assertKept('at the log-in', byBrowser)
+    for (const { userId, anonymousId } of visitors)
+      await capture('$identify', userId, { $anon_distinct_id: anonymousId })
+    await eventually(() => assertKept('on another device', byOtherDevice).then(() => true))
   })
 
   it('stay, when two persons turn out to be one', async () => {
