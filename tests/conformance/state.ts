@@ -44,7 +44,8 @@ export async function createFlags(instance: Instance, flags: readonly FlagDefini
       await createFlag(instance, { key: `filler-${nextId}`, filters: { groups: [] } })
       await instance.api('DELETE', `${flagsPath}${nextId}/`)
     }
-    const { id, version = 1, deleted = false, ...definition } = flag
+    const { id, version = 1, deleted = false, team_id: _ownProject, has_experiment = false, ...definition } = flag
+    if (has_experiment === true) throw new CannotRun(`flag ${flag.key} is to have an experiment`)
     const created = await createFlag(instance, definition)
     nextId = created.id + 1
     if (id !== undefined && created.id !== Number(id)) {
@@ -69,7 +70,9 @@ async function createFlag(instance: Instance, definition: Fields): Promise<{ id:
   for (const [field, value] of Object.entries(definition)) {
     // Filters and the percentage beside them may be brought into a newer form; everything else comes back as sent.
     if (field === 'filters' || field === 'rollout_percentage') continue
-    if (!isDeepStrictEqual(created[field], value)) {
+    if (value === null) continue // comes back as the default that it stands for
+    const shownAs = field === 'evaluation_tags' ? 'evaluation_contexts' : field
+    if (!isDeepStrictEqual(created[shownAs], value)) {
       throw new CannotRun(`the API did not take the field ${field} of flag ${show(definition.key)}`)
     }
   }
