@@ -15,17 +15,22 @@ export interface EarlyAccessStore {
     input: Omit<EarlyAccessFeature, 'flagId'>,
     flag: FlagWrite,
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
-  /** @param flag null: the flag stays as it is. */
+  /**
+   * @param flag null: the flag stays as it is.
+   * @param basedOn what the write was made from: `flag_changed` when something was written since. Absent: whatever there is.
+   */
   updateEarlyAccessFeature(
     projectId: number,
     id: string,
     patch: EarlyAccessPatch,
     flag: FlagWrite | null,
+    basedOn?: EarlyAccessFeature,
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'not_found'>>
   deleteEarlyAccessFeature(
     projectId: number,
     id: string,
     flag: FlagWrite | null,
+    basedOn?: EarlyAccessFeature,
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findEarlyAccessFeature(projectId: number, id: string): Promise<EarlyAccessFeature | null>
   /** Newest first. */

@@ -13,12 +13,16 @@ export type ExperimentPatch = Partial<
 export interface ExperimentStore {
   /** The flag is the one that `flag` makes or changes. */
   createExperiment(input: NewExperiment, flag: FlagWrite): Promise<Result<Written<Experiment>, FlagWriteRefusal>>
-  /** @param flag null: the flag stays as it is. */
+  /**
+   * @param flag null: the flag stays as it is.
+   * @param basedOn what the write was made from: `flag_changed` when something was written since. Absent: whatever there is.
+   */
   updateExperiment(
     projectId: number,
     id: number,
     patch: ExperimentPatch,
     flag: FlagWrite | null,
+    basedOn?: Experiment,
   ): Promise<Result<Written<Experiment>, FlagWriteRefusal | 'not_found'>>
   /** Takes the mark `has_experiment` off the flag when no other experiment has it. The flag itself stays. */
   deleteExperiment(

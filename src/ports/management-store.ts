@@ -22,10 +22,10 @@ export type { Page, Written }
 /** Tokens are unique among the projects that are not deleted; a deleted project keeps its id for ever. */
 export interface ProjectStore {
   createProject(input: NewProject): Promise<Result<Written<Project>, 'token_taken'>>
-  /** `clientSettings` are merged into those that are there, name by name; anything else is replaced. */
+  /** `clientSettings` and `quotas` are merged into those that are there, name by name; anything else is replaced. */
   updateProject(
     projectId: number,
-    patch: Partial<Omit<NewProject, 'uuid' | 'createdAtMs'>>,
+    patch: Partial<Omit<NewProject, 'uuid' | 'createdAtMs' | 'quotas'>> & { readonly quotas?: Partial<Quotas> },
   ): Promise<Result<Written<Project>, 'not_found' | 'token_taken'>>
   deleteProject(projectId: number): Promise<Result<Written<null>, 'not_found'>>
   findProject(projectId: number): Promise<Project | null>

@@ -19,16 +19,19 @@ export interface SurveyFlagWrites {
 
 export interface SurveyStore {
   createSurvey(input: NewSurvey, flags: SurveyFlagWrites): Promise<Result<Written<Survey>, FlagWriteRefusal>>
+  /** @param basedOn what the write was made from: `flag_changed` when something was written since. Absent: whatever there is. */
   updateSurvey(
     projectId: number,
     id: string,
     patch: SurveyPatch,
     flags: SurveyFlagWrites,
+    basedOn?: Survey,
   ): Promise<Result<Written<Survey>, FlagWriteRefusal | 'not_found'>>
   deleteSurvey(
     projectId: number,
     id: string,
     flags: SurveyFlagWrites,
+    basedOn?: Survey,
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findSurvey(projectId: number, id: string): Promise<Survey | null>
   /** Newest first; archived ones are among them unless `archived` says which. */

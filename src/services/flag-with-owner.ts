@@ -11,7 +11,8 @@ import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
 import { type InvalidFlag, prepareFlagFields } from './manage-flags.ts'
 
-const attemptCountMax = 5
+/** Of so many at the same moment, the last one comes through. */
+const attemptCountMax = 10
 const cameLate: ReadonlySet<unknown> = new Set<FlagWriteRefusal>(['key_taken', 'flag_changed', 'definitions_changed'])
 
 /**

@@ -78,7 +78,7 @@ export function updateEarlyAccessFeature(
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
     const flag = isStageKept ? null : await enrolmentWrite(deps, current, isOpen(patch.stage!), by)
-    const written = await deps.management.updateEarlyAccessFeature(projectId, id, patch, flag)
+    const written = await deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, current)
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)
     return ok(written.value.value)
@@ -99,6 +99,7 @@ export function deleteEarlyAccessFeature(
       projectId,
       id,
       await enrolmentWrite(deps, current, false, by),
+      current,
     )
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)

@@ -83,7 +83,7 @@ export function updateExperiment(
       ...(content && { content: mergeObjects(current.content, content) }),
       updatedAtMs: change.nowMs,
     }
-    const written = await deps.management.updateExperiment(projectId, id, patch, flagWrite)
+    const written = await deps.management.updateExperiment(projectId, id, patch, flagWrite, current)
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)
     return ok(written.value.value)

@@ -64,14 +64,11 @@ export async function createProject(
 /** Quotas and client settings that are not named stay as they are. */
 export async function updateProject(
   deps: ManageProjectsDeps,
-  project: Project,
+  projectId: number,
   settings: ProjectSettings,
 ): Promise<Result<Project, ProjectRefusal>> {
   const refusal = settingsRefusal(settings)
-  if (refusal !== null) return err(refusal)
-  const { quotas, ...others } = settings
-  const patch = quotas === undefined ? others : { ...others, quotas: { ...project.quotas, ...quotas } }
-  return saveProject(deps, project.id, patch)
+  return refusal === null ? saveProject(deps, projectId, settings) : err(refusal)
 }
 
 /** Gives the project a new project API key; the old one stops working at once. */

@@ -101,7 +101,7 @@ export function updateSurvey(
     const ownFlags = await flagsOf(deps, current)
     const flags = await flagWritesFor(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
     if (!flags.ok) return flags
-    const written = await deps.management.updateSurvey(projectId, id, patch, flags.value)
+    const written = await deps.management.updateSurvey(projectId, id, patch, flags.value, current)
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)
     return ok(written.value.value)
@@ -122,7 +122,7 @@ export function deleteSurvey(
     const { targeting, internal } = await flagsOf(deps, current)
     const deletion = (flag: Flag | null) => (flag === null ? null : changeOf(flag, { deleted: true }, change))
     const flags = { targeting: deletion(targeting), internal: deletion(internal) }
-    const written = await deps.management.deleteSurvey(projectId, id, flags)
+    const written = await deps.management.deleteSurvey(projectId, id, flags, current)
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)
     return ok(null)

@@ -196,6 +196,38 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.listFlagOwners(1, []), [])
     })
 
+    it('refuses what was made from something that is not there any more, and writes none of it', async t => {
+      const { store, revision } = await openWithProjects(open, t)
+      const feature = written(await store.createEarlyAccessFeature(aFeature({ payload: json }), create('search')))
+      const survey = written(await store.createSurvey(aSurvey({ content: json }), { internal: create('own') }))
+      const experiment = written(await store.createExperiment(anExperiment({ content: json }), create('button')))
+      const changes: ((isCurrent: boolean) => Promise<{ ok: boolean; error?: unknown }>)[] = [
+        based => store.updateEarlyAccessFeature(1, feature.id, { name: 'A' }, null, based ? feature : undefined),
+        based => store.updateSurvey(1, survey.id, { name: 'A', updatedAtMs: 5 }, {}, based ? survey : undefined),
+        based => store.updateExperiment(1, 1, { name: 'A', updatedAtMs: 5 }, null, based ? experiment : undefined),
+      ]
+      for (const change of changes) assert.equal((await change(true)).ok, true)
+      const before = await revision()
+      const late = { ok: false, error: 'flag_changed' }
+      for (const change of changes) assert.deepEqual(await change(true), late)
+      assert.deepEqual(await store.deleteEarlyAccessFeature(1, feature.id, switchOff(1, 1), feature), late)
+      assert.deepEqual(await store.deleteSurvey(1, survey.id, { internal: switchOff(2, 1) }, survey), late)
+      assert.equal(await revision(), before)
+      assert.equal((await store.findFlag(1, 'own'))?.active, true)
+      for (const change of changes) assert.equal((await change(false)).ok, true)
+    })
+
+    it('merges quotas name by name, also of two that write at once', async t => {
+      const { store } = await openWithProjects(open, t)
+      await Promise.all([
+        store.updateProject(1, { quotas: { events: 3 } }),
+        store.updateProject(1, { quotas: { recordings: 0 } }),
+      ])
+      await store.updateProject(1, { quotas: { recordings: null, exceptions: 7 } })
+      const { events, recordings, exceptions, llmEvents } = (await store.findProject(1))!.quotas
+      assert.deepEqual([events, recordings, exceptions, llmEvents], [3, null, 7, null])
+    })
+
     it('merges client settings name by name, also of two that write at once', async t => {
       const { store } = await openWithProjects(open, t)
       await Promise.all([

@@ -6,7 +6,7 @@ import { err, ok } from '#core/result.ts'
 import type { EarlyAccessStore } from '#ports/early-access-store.ts'
 import { definedOf } from './defined-of.ts'
 import { earlyAccessFeatureOf, earlyAccessFeatureRowOf } from './definition-rows.ts'
-import { applyFlagWrite, transactionUnlessRefused } from './flag-writes.ts'
+import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
 import { bumpRevision } from './revision-queries.ts'
 import type { StateSchema } from './schema.ts'
 
@@ -29,10 +29,11 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
         return ok({ value: feature, revision: await bumpRevision(trx, projectId) })
       }),
 
-    updateEarlyAccessFeature: (projectId, id, patch, flag) =>
+    updateEarlyAccessFeature: (projectId, id, patch, flag, basedOn) =>
       transactionUnlessRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
+        if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
         if (written?.ok === false) return written
         const feature: EarlyAccessFeature = { ...current, ...definedOf(patch) }
@@ -44,9 +45,11 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
         return ok({ value: feature, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteEarlyAccessFeature: (projectId, id, flag) =>
+    deleteEarlyAccessFeature: (projectId, id, flag, basedOn) =>
       transactionUnlessRefused(db, async trx => {
-        if ((await find(trx, projectId, id)) === null) return err('not_found')
+        const current = await find(trx, projectId, id)
+        if (current === null) return err('not_found')
+        if (isChanged(earlyAccessFeatureRowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
         if (written?.ok === false) return written
         await trx.deleteFrom('early_access_feature').where('id', '=', id).execute()

@@ -7,7 +7,7 @@ import type { ExperimentStore } from '#ports/experiment-store.ts'
 import { definedOf } from './defined-of.ts'
 import { numberOrNull } from './definition-rows.ts'
 import { changeFlag } from './flag-queries.ts'
-import { applyFlagWrite, transactionUnlessRefused } from './flag-writes.ts'
+import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
 import { flagBit, jsonObjectOf, jsonText } from './rows.ts'
 import type { ExperimentTable, StateSchema } from './schema.ts'
@@ -28,10 +28,11 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
         return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
       }),
 
-    updateExperiment: (projectId, id, patch, flag) =>
+    updateExperiment: (projectId, id, patch, flag, basedOn) =>
       transactionUnlessRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
+        if (isChanged(rowOf, current, basedOn)) return err('flag_changed')
         const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
         if (written?.ok === false) return written
         const experiment: Experiment = { ...current, ...definedOf(patch) }

@@ -25,6 +25,11 @@ export async function applyFlagWrite(
   return err(changed.error === 'key_taken' ? 'key_taken' : 'flag_changed')
 }
 
+/** Whether what a write was made from is not what is stored. @param basedOn absent (null from another thread): it was made from nothing. */
+export function isChanged<T>(rowOf: (value: T) => object, stored: T, basedOn: T | null | undefined): boolean {
+  return basedOn !== undefined && basedOn !== null && JSON.stringify(rowOf(stored)) !== JSON.stringify(rowOf(basedOn))
+}
+
 /** Runs `body` in a transaction that a refusal rolls back, whatever was written before it. */
 export async function transactionUnlessRefused<T, E>(
   db: Kysely<StateSchema>,

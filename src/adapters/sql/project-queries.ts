@@ -30,7 +30,8 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
         if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
           return err('token_taken')
         const clientSettings = mergeObjects(current.clientSettings, patch.clientSettings ?? {})
-        const project = { ...current, ...definedOf(patch), clientSettings }
+        const quotas = { ...current.quotas, ...patch.quotas }
+        const project = { ...current, ...definedOf(patch), quotas, clientSettings }
         await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),

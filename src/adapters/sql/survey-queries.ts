@@ -7,7 +7,7 @@ import type { FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { SurveyFlagWrites, SurveyStore } from '#ports/survey-store.ts'
 import { definedOf } from './defined-of.ts'
 import { surveyOf, surveyRowOf } from './definition-rows.ts'
-import { applyFlagWrite, transactionUnlessRefused } from './flag-writes.ts'
+import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
 import { containsText } from './like.ts'
 import { bumpRevision } from './revision-queries.ts'
 import type { StateSchema } from './schema.ts'
@@ -24,10 +24,11 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
         return ok({ value: survey, revision: await bumpRevision(trx, projectId) })
       }),
 
-    updateSurvey: (projectId, id, patch, flags) =>
+    updateSurvey: (projectId, id, patch, flags, basedOn) =>
       transactionUnlessRefused(db, async trx => {
         const current = await find(trx, projectId, id)
         if (current === null) return err('not_found')
+        if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
         const made = await applyFlagWrites(trx, projectId, flags)
         if (!made.ok) return made
         const survey: Survey = { ...current, ...made.value, ...definedOf(patch) }
@@ -35,9 +36,11 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
         return ok({ value: survey, revision: await bumpRevision(trx, projectId) })
       }),
 
-    deleteSurvey: (projectId, id, flags) =>
+    deleteSurvey: (projectId, id, flags, basedOn) =>
       transactionUnlessRefused(db, async trx => {
-        if ((await find(trx, projectId, id)) === null) return err('not_found')
+        const current = await find(trx, projectId, id)
+        if (current === null) return err('not_found')
+        if (isChanged(surveyRowOf, current, basedOn)) return err('flag_changed')
         const written = await applyFlagWrites(trx, projectId, flags)
         if (!written.ok) return written
         await trx.deleteFrom('survey').where('id', '=', id).execute()

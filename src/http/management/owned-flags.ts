@@ -25,5 +25,5 @@ export function invalidFlagError(error: InvalidFlag, attrOf: (path: string) => s
 export const flagKeepsChanging = wireError(
   409,
   'conflict',
-  'The flag of this was changed by somebody else at the same moment. Try again.',
+  'This, or its flag, was changed by somebody else at the same moment. Try again.',
 )

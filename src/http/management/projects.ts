@@ -99,7 +99,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const fields = decodeProject(body)
         const wrongSetting = settingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
-        const updated = await updateProject(deps, project, fields)
+        const updated = await updateProject(deps, project.id, fields)
         return answerProjectWrite(deps, 200, updated)
       },
     }),
