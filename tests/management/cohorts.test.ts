@@ -213,6 +213,13 @@ describe('filters of a cohort', () => {
     ],
     ['an unknown operator', treeOf({ ...pro, operator: 'like' }), 'filters.properties.values.0.operator'],
     [
+      'a misspelt field in a nested group',
+      treeOf({ type: 'OR', values: [{ ...pro, operatr: 'is_not' }] }),
+      'filters.properties.values.0.values.0.operatr',
+    ],
+    ['a negation by another name', treeOf({ ...pro, negated: true }), 'filters.properties.values.0.negated'],
+    ['a number that is none', treeOf({ ...pro, operator: 'gt', value: 'old' }), 'filters.properties.values.0.value'],
+    [
       'a pattern outside the dialect',
       treeOf({ ...pro, operator: 'regex', value: '(?=a)' }),
       'filters.properties.values.0.value',

@@ -41,9 +41,18 @@ describe('a misspelt field of a body', () => {
     const api = await startManagement(t)
     for (const [filters, attr, meant] of [
       [{ group: [] }, 'filters.group', 'groups'],
-      [{ groups: [{ rollout: 5, rollout_percent: 5 }] }, 'filters.groups.0.rollout_percent', 'rollout_percentage'],
+      [{ groups: [{ rollout: 5 }] }, 'filters.groups.0.rollout', 'rollout_percentage'],
     ] as const) {
       const { status, body } = await api.call('POST', flags, { body: { key: 'new', filters } })
+      assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', attr])
+      assert.match(body.detail, new RegExp(`Did you mean ${meant}\\?$`))
+    }
+    for (const [fields, attr, meant] of [
+      [{ groups: [{ rollout_percentage: 5 }] }, 'groups', 'filters.groups'],
+      [{ variants: [] }, 'variants', 'filters.multivariate.variants'],
+      [{ enabled: false }, 'enabled', 'active'],
+    ] as const) {
+      const { status, body } = await api.call('POST', flags, { body: { key: 'new', ...fields } })
       assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', attr])
       assert.match(body.detail, new RegExp(`Did you mean ${meant}\\?$`))
     }

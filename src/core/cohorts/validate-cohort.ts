@@ -3,6 +3,7 @@
 // none of it.
 
 import type { FlagIssue, FlagIssueCode } from '../flags/flag-issue.ts'
+import { MisspeltFields } from '../flags/misspelt-fields.ts'
 import { patternBudgetOfFlag, validateFilter } from '../flags/validate-filter.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.ts'
 
@@ -18,7 +19,7 @@ const leafTypes = ['person', 'person_metadata', 'cohort', 'flag']
 const behaviouralTypes = ['behavioral', 'realtime']
 
 /**
- * Everything that is wrong, in the order it stands in the tree; empty when the filters may be stored. A static cohort's
+ * Everything that is wrong, in the order it stands in the tree, but misspelt fields first; empty when the filters may be stored. A static cohort's
  * filters mean nothing, and are not asked for.
  * Source: docs/wire/evaluation.md 5.9.1, 5.11; which mistakes are refused: ours.
  */
@@ -34,19 +35,22 @@ export function validateCohortFilters(filters: JsonValue): FlagIssue[] {
 
 class TreeValidation {
   private readonly patterns = patternBudgetOfFlag()
+  private readonly misspelt = new MisspeltFields()
   private entryCount = 0
 
   validateTop(top: JsonObject, path: string): FlagIssue[] {
     const type = ownValue(top, 'type')
     const isKnown = typeof type === 'string' && topTypes.includes(type)
-    return [
+    const issues = [
       ...(isKnown ? [] : [issue(`${path}.type`, missingOr(type), 'The type of the filters of a cohort is OR or AND.')]),
       ...this.validateValues(top, path, 0),
     ]
+    return [...this.misspelt.issues, ...issues]
   }
 
   /** @param depth groups between the top one and the entries. */
   private validateValues(group: JsonObject, path: string, depth: number): FlagIssue[] {
+    this.misspelt.lookAtCohortEntry(group, 'group', path)
     const values = ownValue(group, 'values')
     if (!Array.isArray(values))
       return [issue(`${path}.values`, missingOr(values), 'A group of filters needs a list of values; it may be empty.')]
@@ -86,6 +90,7 @@ class TreeValidation {
       return [
         issue(`${path}.values`, 'invalid_input', 'A filter has a value; values belong to groups of type OR or AND.'),
       ]
+    this.misspelt.lookAtCohortEntry(leaf, 'filter', path)
     const negation = ownValue(leaf, 'negation')
     return [
       ...validateFilter(leaf, path, this.patterns),

@@ -1,8 +1,11 @@
 // Checks one filter of a condition set: its shape, its operator, and values that could never match.
 // The evaluator needs none of this (a stored filter may be anything); it keeps mistakes out on the way in.
 
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { parseDateFilter } from './match-date.ts'
+import { numericValue } from './match-property.ts'
+import { compileSemver, type SemverOperator, semverOperators } from './match-semver.ts'
 import { compileFlagRegex, patternUnits, patternUnitsMax } from './regex-dialect.ts'
 
 const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
@@ -15,13 +18,12 @@ const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
   ...forms('scalar', ['icontains', 'not_icontains', 'starts_with', 'not_starts_with', 'ends_with', 'not_ends_with']),
   ...forms('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
   ...forms('regex', ['regex', 'not_regex']),
-  ...forms('number_or_text', ['gt', 'gte', 'lt', 'lte']),
+  ...forms('number', ['gt', 'gte', 'lt', 'lte']),
   ...forms('range', ['between', 'not_between']),
-  ...forms('text', ['is_date_exact', 'is_date_before', 'is_date_after']),
-  ...forms('number_or_text', ['semver_eq', 'semver_neq', 'semver_gt', 'semver_gte', 'semver_lt', 'semver_lte']),
-  ...forms('number_or_text', ['semver_tilde', 'semver_caret', 'semver_wildcard']),
+  ...forms('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...forms('version', semverOperators),
 ])
-type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'number_or_text' | 'range' | 'text'
+type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'number' | 'range' | 'date' | 'version'
 
 const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 
@@ -137,11 +139,17 @@ function validatePropertyFilter(
   if (value === undefined || value === null) {
     return [issue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
   }
-  const problem = valueProblem(form, value, patterns)
+  const problem = valueProblem(form, operator, value, patterns)
   return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
 }
 
-function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue, patterns: PatternBudget): string | null {
+/** What an operator can never match: it would be false, or off, for everybody and without a word. */
+function valueProblem(
+  form: Exclude<ValueForm, 'none'>,
+  operator: string,
+  value: JsonValue,
+  patterns: PatternBudget,
+): string | null {
   switch (form) {
     case 'any':
       return null
@@ -149,10 +157,15 @@ function valueProblem(form: Exclude<ValueForm, 'none'>, value: JsonValue, patter
       return Array.isArray(value) || isJsonObject(value) ? 'The value must be text, a number or a boolean.' : null
     case 'scalar_or_list':
       return isJsonObject(value) ? 'The value must be a list, text, a number or a boolean.' : null
-    case 'number_or_text':
-      return typeof value === 'string' || numberOf(value) !== undefined ? null : 'The value must be a number or text.'
-    case 'text':
-      return typeof value === 'string' ? null : 'The value must be text: a date, or a span such as -7d.'
+    case 'number':
+      return Number.isNaN(rangeBound(value)) ? 'The value must be a number: texts are never compared.' : null
+    case 'date':
+      // A zone that skips this wall time is the project's, which may change.
+      return parseDateFilter(value, 'UTC') === null
+        ? 'The value must be text: a date such as 2026-01-31, a time such as 2026-01-31T10:00:00Z, or a span such as -7d.'
+        : null
+    case 'version':
+      return compileSemver(operator as SemverOperator, textOf(value)) === null ? versionProblem(operator) : null
     case 'range':
       return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
     case 'regex':
@@ -185,8 +198,15 @@ function isRange(value: JsonValue): boolean {
   return low! <= high!
 }
 
+/** NaN for what is no number, and for the text `nan`, which no comparison is true of. */
 function rangeBound(value: JsonValue): number {
-  return typeof value === 'string' && value.trim() !== '' ? Number(value) : (numberOf(value) ?? Number.NaN)
+  return numericValue(value) ?? Number.NaN
+}
+
+function versionProblem(operator: string): string {
+  const example =
+    operator === 'semver_wildcard' ? 'a version such as 1.2.*, without comparison signs' : 'a version such as 1.2.3'
+  return `The value must be ${example}.`
 }
 
 function isFilterType(type: JsonValue): type is FilterType {

@@ -31,6 +31,60 @@ describe('validateFlag', () => {
     assert.equal(issue?.message, 'Unknown field group. Did you mean groups?')
   })
 
+  it('refuses them at every level, and what other products call a field', () => {
+    const refused: [string, string[]][] = [
+      ['{"groups":[{"rollout":50}]}', ['groups.0.rollout']],
+      ['{"groups":[{"percentage":10}]}', ['groups.0.percentage']],
+      ['{"groups":[{"conditions":[]},{"filters":[]}]}', ['groups.0.conditions', 'groups.1.filters']],
+      ['{"groups":[],"variants":[],"conditions":[]}', ['variants', 'conditions']],
+      ['{"groups":[],"rollout_percentage":5}', ['rollout_percentage']],
+      ['{"groups":[],"multivariate":{"variant":[]}}', ['multivariate.variant']],
+      [
+        '{"groups":[],"multivariate":{"variants":[{"key":"a","rollout_percentage":100,"nane":""}]}}',
+        ['multivariate.variants.0.nane'],
+      ],
+      [
+        '{"groups":[],"holdout":{"id":1,"exclusion_percentage":1,"exclusion_percentge":2}}',
+        ['holdout.exclusion_percentge'],
+      ],
+      ['{"groups":[],"holdout_groups":[{"percentage":2}]}', ['holdout_groups.0.percentage']],
+    ]
+    for (const name of ['operatr', 'Operator', 'operator_', 'op', 'values', 'group_type', 'negaton'])
+      refused.push([
+        `{"groups":[{"properties":[{"key":"a","type":"person","value":1,"${name}":null}]}]}`,
+        [`groups.0.properties.0.${name}`],
+      ])
+    for (const [filters, paths] of refused)
+      assert.deepEqual(
+        wrong(filters),
+        paths.map(path => `${path} invalid_input`),
+      )
+    const meant = (filters: string) => validateFlag({ filters: parseJson(filters) })[0]?.message
+    assert.equal(meant('{"variants":[]}'), 'Unknown field variants. Did you mean multivariate.variants?')
+    assert.equal(
+      meant('{"groups":[{"properties":[{"key":"a","type":"person","value":1,"Operator":"is_not"}]}]}'),
+      'Unknown field Operator. Did you mean operator?',
+    )
+  })
+
+  it('keeps names that resemble none of ours, as PostHog’s own tools send them', () => {
+    const ofFilter = '"label":"x","cohort_name":"x","group_key_names":{},"uuid":"x","bytecode":[],"description":""'
+    const ofVariant = '"id":1,"description":"","sort_key":"x","uuid":"x"'
+    const filters = `{"groups":[{"properties":[{"key":"a","type":"person","value":1,${ofFilter}}],"uuid":"x"}],
+      "multivariate":{"variants":[{"key":"a","rollout_percentage":100,${ofVariant}}],"description":""},
+      "holdout":{"id":1,"exclusion_percentage":1,"name":"x"}}`
+    assert.deepEqual(wrong(filters), [])
+  })
+
+  it('finds a slip in the last of many filters that all have names of tools', () => {
+    const named = '{"key":"a","type":"person","value":1,"label":"x","cohort_name":"y"}'
+    const slip = '{"key":"a","type":"person","value":1,"operatr":"is_not"}'
+    const properties = [...Array.from({ length: 500 }, () => named), slip].join()
+    assert.deepEqual(wrong(`{"groups":[{"properties":[${properties}]}]}`), [
+      'groups.0.properties.500.operatr invalid_input',
+    ])
+  })
+
   it('takes a definition that uses everything', () => {
     const filters = `{
       "groups": [
@@ -149,7 +203,22 @@ describe('validateFlag', () => {
     ['{"key":"a","type":"person","value":[],"operator":"gt"}', ['.value invalid_input']],
     ['{"key":"a","type":"person","value":{},"operator":"icontains"}', ['.value invalid_input']],
     ['{"key":"a","type":"person","value":[5,1],"operator":"between"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":[" 1","0x9"],"operator":"not_between"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":["nan",1],"operator":"between"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"old","operator":"gt"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"nan","operator":"lte"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"1e3","operator":"gte"}', []],
+    ['{"key":"a","type":"person","value":"inf","operator":"lt"}', []],
+    ['{"key":"a","type":"person","value":1.50,"operator":"lt"}', []],
     ['{"key":"a","type":"person","value":5,"operator":"is_date_before"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"soon","operator":"is_date_after"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"2026-02-30","operator":"is_date_exact"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"2026-02-28 10:00","operator":"is_date_exact"}', []],
+    ['{"key":"a","type":"person","value":"latest","operator":"semver_gt"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"1.2.3.4","operator":"semver_neq"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":"1.2.*","operator":"semver_eq"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":">=1.2","operator":"semver_wildcard"}', ['.value invalid_input']],
+    ['{"key":"a","type":"person","value":1.5,"operator":"semver_gte"}', []],
     ['{"key":"a","type":"person","value":"(","operator":"regex"}', ['.value invalid_input']],
     ['{"key":"a","type":"person","value":"(?=x)","operator":"not_regex"}', ['.value invalid_input']],
     ['{"key":"a","type":"person","value":5,"operator":"regex"}', ['.value invalid_input']],

@@ -59,6 +59,8 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
   readonly takesForms?: true
+  /** Fields of a body that nothing resembles but that are taken for another, with what is meant: 400. */
+  readonly wrongNames?: Readonly<Record<string, string>>
   readonly success: { readonly status: number; readonly schema?: TSchema }
 }
 
@@ -147,6 +149,7 @@ function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: Endpoint
       : createBodyParser(endpoint.body, endpoint.success.schema ?? null, {
           jsonBytesMax: managementBodyBytesMax,
           takesForms: endpoint.takesForms === true,
+          ...(endpoint.wrongNames === undefined ? {} : { wrongNames: endpoint.wrongNames }),
         })
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)

@@ -13,6 +13,18 @@ import { booleanParam, pageParams, textParam } from './query-params.ts'
 import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'feature_flags'
+/** What belongs into `filters`, or has another name: ignored, it would leave the flag on for everybody. */
+const wrongNames = {
+  groups: 'filters.groups',
+  conditions: 'filters.groups',
+  properties: 'filters.groups.0.properties',
+  rollout: 'filters.groups.0.rollout_percentage',
+  percentage: 'filters.groups.0.rollout_percentage',
+  multivariate: 'filters.multivariate',
+  variants: 'filters.multivariate.variants',
+  payloads: 'filters.payloads',
+  enabled: 'active',
+}
 
 export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -49,6 +61,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       body: createFlagSchema,
+      wrongNames,
       success: { status: 201, schema: writtenFlagSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
@@ -83,6 +96,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       body: updateFlagSchema,
+      wrongNames,
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, flag, query, body }) => {
         const skips = query.skip_validation === true

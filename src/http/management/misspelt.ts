@@ -14,6 +14,7 @@ const unknownCountMax = 200
  * @param kind what the names are, for the sentence.
  * @param known names that mean something here, among which is what was meant.
  * @param ignored names that are right, although nothing is done with them.
+ * @param wrong names that resemble none of ours but are taken for one, with what is meant.
  * Source: ours, docs/wire/private-api.md §2.
  */
 export function findMisspelt(
@@ -21,12 +22,13 @@ export function findMisspelt(
   sent: object,
   known: readonly string[],
   ignored: ReadonlySet<string> = new Set(),
+  wrong: Readonly<Record<string, string>> = {},
 ): WireError | null {
   let unknownCount = 0
   for (const name of Object.keys(sent)) {
     if (known.includes(name) || ignored.has(name)) continue
     if (++unknownCount > unknownCountMax) return null
-    const meant = nearMiss(name, known)
+    const meant = Object.hasOwn(wrong, name) ? wrong[name]! : nearMiss(name, known)
     if (meant !== null) return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
   }
   return null

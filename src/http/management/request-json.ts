@@ -18,6 +18,8 @@ export interface BodyParserOptions {
   /** Of JSON, where the route takes larger bodies for the sake of forms. */
   readonly jsonBytesMax: number
   readonly takesForms: boolean
+  /** Names that are taken for another of the schema's, with what is meant. */
+  readonly wrongNames?: Readonly<Record<string, string>>
 }
 
 /**
@@ -38,7 +40,7 @@ export function createBodyParser(
     if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLarge(options.jsonBytesMax))
     const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
-    const misspelt = findMisspelt('field', parsed.value, fields, answered)
+    const misspelt = findMisspelt('field', parsed.value, fields, answered, options.wrongNames)
     if (misspelt !== null) return err(misspelt)
     compiled ??= compile(schema)
     const validator = await compiled
