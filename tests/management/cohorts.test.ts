@@ -181,10 +181,26 @@ describe('cohorts', () => {
     ])
       assert.deepEqual((await api.call('POST', path, { body, headers })).body.code, 'invalid')
     const form = new FormData()
-    form.set('csv', new File(['x'.repeat(3 * 1024 * 1024)], 'ids.csv'))
-    assert.equal((await send(api, 'POST', path, form)).status, 413)
+    form.set('csv', new File(['x'.repeat(8 * 1024 * 1024)], 'ids.csv'))
+    const tooLarge = await send(api, 'POST', path, form)
+    assert.equal(tooLarge.status, 413)
+    assert.match(tooLarge.body.detail, /at most 8388608 bytes.*PATCH adds members/)
     const json = await api.call('POST', path, { body: { is_static: true, csv: 'x'.repeat(1024 * 1024) } })
     assert.deepEqual([json.status, json.body.code], [413, 'payload_too_large'])
+  })
+
+  it('take a file of as many uuids as a table may have rows', async t => {
+    const api = await startManagement(t)
+    const uuids = Array.from(
+      { length: 100_000 },
+      (_, row) => `01900000-0000-7000-8000-${String(row).padStart(12, '0')}`,
+    )
+    const form = new FormData()
+    form.set('name', 'Many')
+    form.set('is_static', 'true')
+    form.set('csv', new File([uuids.join('\n')], 'ids.csv'))
+    const { status, body } = await send(api, 'POST', path, form)
+    assert.deepEqual([status, body.members?.unknown_count], [201, 100_000], body.detail)
   })
 
   it('add thousands of members in one request, and name those who are unknown', async t => {

@@ -29,8 +29,8 @@ import { booleanParam, pageParams, textParam } from './query-params.ts'
 import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'cohorts'
-/** A file of some 50,000 uuids; more is sent in several. */
-const formBytesMax = 2 * 1024 * 1024
+/** A file of as many rows as a table may have, uuids with a column or two beside them. */
+const formBytesMax = 8 * 1024 * 1024
 const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
 
 export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {

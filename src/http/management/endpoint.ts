@@ -7,6 +7,7 @@ import type { Project } from '#core/project.ts'
 import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
 import type { Route } from '../route.ts'
 import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
@@ -181,6 +182,7 @@ function toRoute(
     scope: endpoint.scope,
     group: 'management',
     bodyLimitBytes: endpoint.bodyBytesMax ?? managementBodyBytesMax,
+    tooLarge: tooLarge(endpoint),
     operation: {
       // Ids are unique in a document: the second path of an endpoint gets a number.
       id: pathIndex === 0 ? endpoint.id : `${endpoint.id}_${pathIndex + 1}`,
@@ -204,6 +206,16 @@ function toRoute(
       }
     },
   }
+}
+
+function tooLarge(endpoint: EndpointBase<QuerySpec, TSchema>): WireError {
+  const bytesMax = endpoint.bodyBytesMax ?? managementBodyBytesMax
+  const wayOut = ' Send the rows in several requests: a PATCH adds members.'
+  const detail =
+    endpoint.takesForms === true
+      ? `A form has at most ${bytesMax} bytes, a JSON body ${managementBodyBytesMax}.${wayOut}`
+      : `The request body has more than ${bytesMax} bytes.`
+  return wireError(413, 'payload_too_large', detail)
 }
 
 function send(reply: FastifyReply, { status, json, retryAfterSeconds }: Answer): void {

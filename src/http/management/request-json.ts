@@ -56,7 +56,7 @@ async function compile(schema: TSchema) {
 }
 
 function jsonTooLarge(bytesMax: number): WireError {
-  const detail = `JSON bodies have at most ${bytesMax} bytes; larger lists come as a csv file of multipart/form-data.`
+  const detail = `JSON bodies have at most ${bytesMax} bytes; larger lists come as a csv file of multipart/form-data (curl -F csv=@ids.csv).`
   return wireError(413, 'payload_too_large', detail)
 }
 
