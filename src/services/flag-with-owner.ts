@@ -12,7 +12,7 @@ import type { FlagStore } from '#ports/management-store.ts'
 import { type InvalidFlag, prepareFlagFields } from './manage-flags.ts'
 
 /** Of so many at the same moment, the last one comes through. */
-const attemptCountMax = 10
+const attemptCountMax = 30
 const cameLate: ReadonlySet<unknown> = new Set<FlagWriteRefusal>(['key_taken', 'flag_changed', 'definitions_changed'])
 
 /**
