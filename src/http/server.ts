@@ -11,6 +11,7 @@ import {
   internalError,
   methodNotAllowed,
   notFound,
+  notFoundOnWire,
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
@@ -40,6 +41,7 @@ const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, metrics } = options
+  const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : notFoundOnWire
   const server = Fastify({
     loggerInstance: undefined,
     logger: false,
@@ -54,7 +56,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     },
     // An address that no route can read, before there is a route to ask.
     frameworkErrors: (error, _request, reply) => {
-      const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : notFound
+      const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
       sendError(reply as unknown as FastifyReply, answer)
     },
     clientErrorHandler: answerUnreadableRequest,
@@ -87,7 +89,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
     if (known === undefined) {
       if (request.headers.origin !== undefined) allowOrigin(request, reply, corsOfUnknown)
-      return sendError(reply, notFound)
+      return sendError(reply, nothingHere)
     }
     reply.header('allow', [...known.methods].join(', '))
     sendError(reply, methodNotAllowed(request.method))

@@ -49,6 +49,12 @@ export const notFound = wireError(
   'not_found',
   'There is nothing at this path. GET /api/schema/ lists what is served.',
 )
+/** Where the private API, and with it the schema, listens on a port of its own. */
+export const notFoundOnWire = wireError(
+  404,
+  'not_found',
+  'There is nothing at this path: this port serves SDKs. The private API and its /api/schema/ have a port of their own.',
+)
 
 export function methodNotAllowed(method: string): WireError {
   return wireError(405, 'method_not_allowed', `Method "${method}" is not allowed on this path.`)
