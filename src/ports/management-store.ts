@@ -112,6 +112,8 @@ export interface FlagStore {
   findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
   /** By key alone, though it may look like an id; not deleted. */
   findFlagByKey(projectId: number, key: string): Promise<Flag | null>
+  /** Those that there are, deleted ones too, in any order. */
+  listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Without deleted ones, newest first; `search` looks in keys and names, whatever their case. */
   listFlags(
     projectId: number,

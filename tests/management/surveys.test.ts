@@ -123,7 +123,7 @@ describe('surveys', () => {
     // The keys of the next survey are known beforehand here, and its second flag's is taken.
     const ids = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
     const next = Number(survey.id.slice(-4))
-    for (let index = next; index < next + 20; index++) {
+    for (let index = next; index < next + 40; index++) {
       const body = { key: `survey-targeting-${ids(index)}-custom`, filters: { groups: [] } }
       await api.call('POST', flags, { body })
     }

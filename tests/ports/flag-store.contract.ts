@@ -66,9 +66,14 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await store.findFlag(1, '1e0'), null)
       assert.equal(await store.findFlag(2, '1'), null)
       assert.equal(await store.findFlag(1, '99999999999999999999'), null)
+      const idsOf = async (projectId: number, ids: number[]) =>
+        (await store.listFlagsById(projectId, ids)).map(({ id }) => id).sort()
+      assert.deepEqual(await idsOf(1, [3, 1, 9, ...Array.from({ length: 1_200 }, (_, index) => 10 + index)]), [1, 3])
+      assert.deepEqual([await idsOf(2, [1]), await idsOf(1, [])], [[], []])
       assert.equal((await store.findFlagByKey(1, '2'))?.id, 1)
       await store.updateFlag(1, 1, { deleted: true, updatedAtMs: 9 }, { changedBy: null })
       assert.equal(await store.findFlagByKey(1, '2'), null)
+      assert.deepEqual(await idsOf(1, [1]), [1])
       assert.equal(await store.findFlagByKey(2, 'beta'), null)
     })
 

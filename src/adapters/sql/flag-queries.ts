@@ -13,6 +13,9 @@ import { bumpRevision, nextId } from './revision-queries.ts'
 import { flagOf, flagRowOf, jsonObjectOf, jsonText } from './rows.ts'
 import type { FlagVersionTable, StateSchema } from './schema.ts'
 
+/** Flags read per query: keeps `IN` lists bounded. */
+const idsPerQuery = 500
+
 export function flagQueries(db: Kysely<StateSchema>): FlagStore {
   return {
     createFlag: (input, options = {}) =>
@@ -37,6 +40,20 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
     },
 
     findFlagByKey: (projectId, key) => findByKey(db, projectId, key),
+
+    async listFlagsById(projectId, flagIds) {
+      const found: Flag[] = []
+      for (let start = 0; start < flagIds.length; start += idsPerQuery) {
+        const rows = await db
+          .selectFrom('feature_flag')
+          .selectAll()
+          .where('project_id', '=', projectId)
+          .where('id', 'in', flagIds.slice(start, start + idsPerQuery))
+          .execute()
+        found.push(...rows.map(flagOf))
+      }
+      return found
+    },
 
     async listFlags(projectId, { limit, offset, search, active }) {
       let flags = db.selectFrom('feature_flag').where('project_id', '=', projectId).where('deleted', '=', 0)

@@ -33,6 +33,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   updateFlag: 'state',
   findFlag: 'state',
   findFlagByKey: 'state',
+  listFlagsById: 'state',
   listFlags: 'state',
   listFlagVersions: 'state',
   findFlagVersion: 'state',

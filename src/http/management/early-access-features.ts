@@ -18,7 +18,7 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type Answer, answer, invalidInput, missing, noContent, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagById, flagKeepsChanging, invalidFlagError } from './owned-flags.ts'
+import { flagKeepsChanging, flagsById, invalidFlagError } from './owned-flags.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
 
@@ -30,8 +30,12 @@ const itemPath = `${path}/:featureId`
 
 export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
-  const encode = async (feature: EarlyAccessFeature) =>
-    encodeEarlyAccessFeature(feature, await flagById(management, feature.projectId, feature.flagId))
+  const encodeAll = async (projectId: number, features: readonly EarlyAccessFeature[]) => {
+    const ids = features.map(feature => feature.flagId)
+    const find = await flagsById(management, projectId, ids)
+    return features.map(feature => encodeEarlyAccessFeature(feature, find(feature.flagId)))
+  }
+  const encode = async (feature: EarlyAccessFeature) => (await encodeAll(feature.projectId, [feature]))[0]
 
   return [
     ...projectRoutes(deps, {
@@ -45,7 +49,7 @@ export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute
       success: { status: 200, schema: countedPageSchema(earlyAccessFeatureSchema) },
       handle: async ({ request, project, query }) => {
         const { count, results } = await management.listEarlyAccessFeatures(project.id, query)
-        return answer(200, countedPage(request, query, count, await Promise.all(results.map(encode))))
+        return answer(200, countedPage(request, query, count, await encodeAll(project.id, results)))
       },
     }),
     ...projectRoutes(deps, {

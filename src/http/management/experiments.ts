@@ -24,7 +24,7 @@ import { type Answer, answer, invalidInput, missing, noContent, refusal } from '
 import { readBodyDates } from './body-dates.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagById, flagKeepsChanging, invalidFlagError } from './owned-flags.ts'
+import { flagKeepsChanging, flagsById, invalidFlagError } from './owned-flags.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
 
@@ -36,8 +36,13 @@ const itemPath = `${path}/:experimentId`
 
 export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
+  const encodeAll = async (projectId: number, experiments: readonly Experiment[], deleted = false) => {
+    const ids = experiments.map(experiment => experiment.flagId)
+    const find = await flagsById(management, projectId, ids)
+    return experiments.map(experiment => encodeExperiment(experiment, find(experiment.flagId), deleted))
+  }
   const encode = async (experiment: Experiment, deleted = false) =>
-    encodeExperiment(experiment, await flagById(management, experiment.projectId, experiment.flagId), deleted)
+    (await encodeAll(experiment.projectId, [experiment], deleted))[0]
   const find = async (project: Project, params: Readonly<Record<string, string>>) => {
     const id = params.experimentId!
     return /^\d{1,15}$/.test(id) ? management.findExperiment(project.id, Number(id)) : null
@@ -66,8 +71,7 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(experimentSchema) },
       handle: async ({ request, project, query }) => {
         const { count, results } = await management.listExperiments(project.id, query)
-        const encoded = await Promise.all(results.map(experiment => encode(experiment)))
-        return answer(200, countedPage(request, query, count, encoded))
+        return answer(200, countedPage(request, query, count, await encodeAll(project.id, results)))
       },
     }),
     ...projectRoutes(deps, {

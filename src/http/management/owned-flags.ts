@@ -5,15 +5,19 @@ import type { FlagStore } from '#ports/management-store.ts'
 import type { InvalidFlag } from '#services/manage-flags.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 
-/** Deleted ones too; null for none. */
-export async function flagById(
-  management: Pick<FlagStore, 'findFlag'>,
+/**
+ * Flags by their id, deleted ones too, in one call however many: a page of surveys names thousands, and each call of its own
+ * would take the place of somebody else's.
+ */
+export async function flagsById(
+  management: Pick<FlagStore, 'listFlagsById'>,
   projectId: number,
-  id: number | null,
-): Promise<Flag | null> {
-  if (id === null) return null
-  const flag = await management.findFlag(projectId, String(id))
-  return flag?.id === id ? flag : null
+  ids: readonly (number | null)[],
+): Promise<(id: number | null) => Flag | null> {
+  const wanted = [...new Set(ids)].filter(id => id !== null)
+  const flags = wanted.length === 0 ? [] : await management.listFlagsById(projectId, wanted)
+  const flagOfId = new Map(flags.map(flag => [flag.id, flag]))
+  return id => (id === null ? null : (flagOfId.get(id) ?? null))
 }
 
 /** @param attrOf what the body calls the field of a flag at this path (`key`, `filters.groups.0.…`). */

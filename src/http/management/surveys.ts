@@ -24,7 +24,7 @@ import { type Answer, answer, invalidInput, missing, noContent, refusal } from '
 import { readBodyDates } from './body-dates.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagById, flagKeepsChanging, invalidFlagError } from './owned-flags.ts'
+import { flagKeepsChanging, flagsById, invalidFlagError } from './owned-flags.ts'
 import { countedPage } from './page.ts'
 import { booleanParam, pageParams, textParam } from './query-params.ts'
 
@@ -36,15 +36,18 @@ const itemPath = `${path}/:surveyId`
 
 export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
-  const encode = async (survey: Survey) => {
-    const find = (id: number | null) => flagById(management, survey.projectId, id)
-    const [linked, targeting, internal] = await Promise.all([
-      find(survey.linkedFlagId),
-      find(survey.targetingFlagId),
-      find(survey.internalTargetingFlagId),
-    ])
-    return encodeSurvey(survey, { linked, targeting, internal })
+  const encodeAll = async (projectId: number, surveys: readonly Survey[]) => {
+    const ids = surveys.flatMap(survey => [survey.linkedFlagId, survey.targetingFlagId, survey.internalTargetingFlagId])
+    const find = await flagsById(management, projectId, ids)
+    return surveys.map(survey =>
+      encodeSurvey(survey, {
+        linked: find(survey.linkedFlagId),
+        targeting: find(survey.targetingFlagId),
+        internal: find(survey.internalTargetingFlagId),
+      }),
+    )
   }
+  const encode = async (survey: Survey) => (await encodeAll(survey.projectId, [survey]))[0]
   const readFields = (body: UpdateSurveyJson, project: Project): Result<SurveyFields, WireError> => {
     const dates = readBodyDates(body, project, clock)
     if (!dates.ok) return dates
@@ -82,7 +85,7 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
           ...(search === undefined ? {} : { search }),
           ...(archived === undefined ? {} : { archived }),
         })
-        return answer(200, countedPage(request, query, count, await Promise.all(results.map(encode))))
+        return answer(200, countedPage(request, query, count, await encodeAll(project.id, results)))
       },
     }),
     ...projectRoutes(deps, {
