@@ -172,8 +172,12 @@ export async function listVisibleProjects(
 ) {
   if (!isLimited(caller)) return deps.management.listProjects(page)
   const ids = [...new Set(caller.scopedProjectIds)].sort((a, b) => a - b)
-  const found = await Promise.all(ids.map(id => deps.management.findProject(id)))
-  const existing = found.filter(project => project !== null)
+  const existing: Project[] = []
+  // One after the other: a key may name a thousand, which is all that may wait for the store at once.
+  for (const id of ids) {
+    const project = await deps.management.findProject(id)
+    if (project !== null) existing.push(project)
+  }
   return { count: existing.length, results: existing.slice(page.offset, page.offset + page.limit) }
 }
 

@@ -1,5 +1,5 @@
-// Lists of what has flags ask the store a handful of times, however long they are: a call for each flag would fill what waits
-// for the store, and refuse everybody else.
+// Lists ask the store a handful of times, or one thing after the other, however long they are: a call for each item at once
+// would fill what waits for the store, and refuse everybody else.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -36,3 +36,22 @@ for (const [name, bodyOf] of Object.entries(bodies)) {
     assert.deepEqual(body.results, made.reverse())
   })
 }
+
+it('the projects of a key that is limited to many are read one after the other', async t => {
+  let openCount = 0
+  let openCountMax = 0
+  const watching = (store: ManagementStore): ManagementStore => ({
+    ...store,
+    findProject: async id => {
+      openCountMax = Math.max(openCountMax, ++openCount)
+      const project = await store.findProject(id)
+      openCount--
+      return project
+    },
+  })
+  const api = await startManagement(t, { wrap: watching })
+  const limited = await api.addKey(['*'], [...Array.from({ length: 50 }, (_, index) => index + 1)])
+  const { body } = await api.call('GET', '/api/projects/', { key: limited })
+  assert.equal(body.count, 1)
+  assert.equal(openCountMax, 1)
+})
