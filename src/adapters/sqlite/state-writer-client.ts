@@ -2,6 +2,7 @@
 // sync nor a search ever stops the main thread, nor is Kysely loaded in it. Searches have a thread of their own, started by the first of them, so that they never hold up a write.
 
 import type { Logger } from '#telemetry/log.ts'
+import { type PackedChanges, unpackDefinitions } from './definition-texts.ts'
 import { writerWaitMs } from './open-sqlite.ts'
 import { type StateThread, startStateThread } from './state-thread.ts'
 import { type StateCalls, type StateMethod, stateMethods } from './state-writer-protocol.ts'
@@ -43,6 +44,7 @@ export async function openStateWriter(options: {
   })
   return {
     ...(Object.fromEntries(methods) as StateCalls),
+    loadChanges: async revision => unpackDefinitions((await state.call('loadChanges', [revision])) as PackedChanges),
     async close() {
       await search?.close()
       await state.close()

@@ -3,9 +3,11 @@
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
+import type { DefinitionChanges } from '#ports/definition-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
+import { packDefinitions } from './definition-texts.ts'
 import { openHashKeyWriter } from './hash-key-writer.ts'
 import { migrateSqlite } from './kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
@@ -50,7 +52,8 @@ function refuseToWrite(): Promise<never> {
 async function serve(calls: StateCalls, message: string): Promise<void> {
   const { id, method, args } = decodeCall(message)
   try {
-    const value = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
+    const found = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
+    const value = method === 'loadChanges' ? packDefinitions(found as DefinitionChanges) : found
     port!.postMessage(encodeAnswer({ id, value: value ?? null }))
   } catch (cause) {
     port!.postMessage(encodeAnswer({ id, failure: failureOf(cause) }))

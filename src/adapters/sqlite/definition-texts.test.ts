@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import type { DefinitionChanges } from '#ports/definition-store.ts'
+import { aCohort, aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
+import { type PackedChanges, packDefinitions, unpackDefinitions } from './definition-texts.ts'
+
+function changesOf(flagCount: number, filters: string): DefinitionChanges {
+  const flags = Array.from({ length: flagCount }, (_, index) => ({
+    ...aNewFlag({ key: `f${index}`, filters: parseJson(filters) as JsonObject }),
+    ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0 },
+  }))
+  const none = { groupTypes: [], earlyAccessFeatures: [], surveys: [], secretKeyHashes: [] }
+  return {
+    revision: 3,
+    projects: [{ project: aProject(), revision: 3, flags, cohorts: [aCohort()], ...none }],
+    deletedProjectIds: [9],
+  }
+}
+
+/** As between threads. */
+function sent(changes: DefinitionChanges): PackedChanges {
+  return parseJson(JSON.stringify(packDefinitions(changes))) as unknown as PackedChanges
+}
+
+describe('definitions out of a state thread', () => {
+  it('arrive as they were, literals of numbers and any keys included', async () => {
+    const changes = changesOf(2, '{"__proto__":{"x":1.0},"id":12345678901234567890,"text":"a\\u0000\\"b"}')
+    assert.equal(JSON.stringify(await unpackDefinitions(sent(changes))), JSON.stringify(changes))
+  })
+
+  it('are read in turns of the event loop', async () => {
+    const packed = sent(changesOf(3_000, `{"list":[${'1.0,'.repeat(50)}1]}`))
+    let turns = 0
+    const timer = setInterval(() => turns++, 0)
+    await unpackDefinitions(packed)
+    clearInterval(timer)
+    assert.ok(turns > 1, `${turns} turns`)
+  })
+})
