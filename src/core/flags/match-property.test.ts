@@ -113,4 +113,17 @@ describe('operators', () => {
     const compiled = compileMatch('regex', '(?=a)', { timezone: 'UTC', propertyMatchingVersion: 1 })
     assert.match(compiled?.problem ?? '', /look-ahead/)
   })
+
+  it('look at the time before a pattern goes through a long text', () => {
+    const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
+    for (const [operator, wanted] of [
+      ['regex', true],
+      ['not_regex', false],
+    ] as const) {
+      const answer = compileMatch(operator, '^.{1,1000}$', settings)!.matches('a'.repeat(900), nowMs)
+      assert.ok(typeof answer === 'object')
+      assert.deepEqual(answer.next(), { done: false, value: undefined })
+      assert.deepEqual(answer.next(), { done: true, value: wanted })
+    }
+  })
 })

@@ -7,7 +7,7 @@ import { parseFloatText } from './float-text.ts'
 import { asciiFoldedText, containsAny, containsText, foldedText, propertyText } from './fold-text.ts'
 import { dateOfProperty, parseDateFilter } from './match-date.ts'
 import { compileSemver, type SemverOperator, semverOperators } from './match-semver.ts'
-import { compileFlagRegex } from './regex-dialect.ts'
+import { compileFlagRegex, type FlagRegex } from './regex-dialect.ts'
 
 export interface MatchSettings {
   /** IANA name: dates without a zone are read in it. */
@@ -159,7 +159,16 @@ function compileEndsWith(filter: JsonValue): QuickMatches {
 function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   const regex = compileFlagRegex(textOf(filter))
   if (!regex.ok) return `the pattern cannot be used: ${regex.error}`
-  return value => regex.value.find(propertyText(value)) === wanted
+  return value => {
+    const text = propertyText(value)
+    return regex.value.isSlow(text) ? findLater(regex.value, text, wanted) : regex.value.find(text) === wanted
+  }
+}
+
+/** The engine goes through the text at a stretch: whoever drives it looks at the time before. */
+function* findLater(regex: FlagRegex, text: string, wanted: boolean): MatchSteps {
+  yield
+  return regex.find(text) === wanted
 }
 
 /** The double that a number or a numeric text stands for; null otherwise. */

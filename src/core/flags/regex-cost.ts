@@ -52,7 +52,12 @@ export class RegexCost {
 
   /** Of the whole pattern, once it was all met. */
   get units(): number {
-    return this.#readUnits + this.#groupSize + this.#outerSizes.reduce((sum, size) => sum + size, 0)
+    return this.#readUnits + this.instructions
+  }
+
+  /** Of the program it becomes: at worst each is looked at for each character of a text. */
+  get instructions(): number {
+    return this.#groupSize + this.#outerSizes.reduce((sum, size) => sum + size, 0)
   }
 
   #add(size: number): void {

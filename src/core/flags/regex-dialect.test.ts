@@ -75,6 +75,21 @@ describe('compileFlagRegex', () => {
     assert.equal(finds('é', 'é'.repeat(subjectBytesMax / 2 + 1)), null)
   })
 
+  // Held the event loop for two seconds.
+  it('looks through no text that would take the pattern long, and says before which it may take a while', () => {
+    for (const pattern of ['(?:a?){900}a{900}b', '(?:[ab]?){990}[ab]*a[ab]{990}[cd]']) {
+      const text = `cb${'aab'.repeat(5_000)}`
+      const startMs = performance.now()
+      assert.equal(finds(pattern, text), null, pattern)
+      assert.ok(performance.now() - startMs < 500, pattern)
+    }
+    assert.equal(finds('^.{1,1000}$', 'a'.repeat(1_000)), true)
+    assert.equal(finds('(foo|bar)\\d+$', `${'a'.repeat(16_000)}bar7`), true)
+    const regex = compileFlagRegex('^.{1,1000}$')
+    assert.ok(regex.ok)
+    assert.deepEqual([regex.value.isSlow('a'), regex.value.isSlow('a'.repeat(1_000))], [false, true])
+  })
+
   it('refuses a pattern that takes long to compile, without compiling it', () => {
     for (const piece of [
       'a{999}',

@@ -8,13 +8,23 @@ import { RegexCost, regexUnits } from './regex-cost.ts'
 
 export const patternCharsMax = 1_000
 export const subjectBytesMax = 16 * 1024
+/**
+ * What looking through a text may take at worst, in instructions times characters: some 50 ms. The engine keeps to the
+ * length of the text as a rule, but patterns can be written that take it through all their instructions at each character,
+ * and it cannot be stopped in between. Source: ours.
+ */
+export const searchStepsMax = 2_500_000
+/** Beyond, about 2 ms at worst, it is worth a look at the time before. */
+const quickSearchSteps = 100_000
 /** About 10 ms of compiling. Far above what people write: an address with lengths and `\w` has a few hundred. */
 export const patternUnitsMax = 10_000
 
 export interface FlagRegex {
   /** What compiling it cost, in the units of `regex-cost.ts`. */
   readonly units: number
-  /** Whether the pattern is found anywhere in the text; null when the text is too long to ask. */
+  /** Whether looking through the text may take more than 2 ms. */
+  isSlow(text: string): boolean
+  /** Whether the pattern is found anywhere in the text; null when the text is too long to ask, or too long for the pattern. */
   find(text: string): boolean | null
 }
 
@@ -62,12 +72,16 @@ function compile(pattern: string): Result<FlagRegex, string> {
   const translated = translate(pattern)
   if (!translated.ok) return translated
   try {
-    const { text: re2Pattern, units } = translated.value
+    const { text: re2Pattern, units, instructions } = translated.value
     if (units > patternUnitsMax) {
       return err('too large: counted repetitions and classes such as \\w make more of it than can be compiled in time')
     }
     const compiled = RE2JS.compile(re2Pattern)
-    return ok({ units, find: text => (isTooLong(text) ? null : compiled.test(text)) })
+    return ok({
+      units,
+      isSlow: text => instructions * text.length > quickSearchSteps,
+      find: text => (isTooLong(text) || instructions * text.length > searchStepsMax ? null : compiled.test(text)),
+    })
   } catch (cause) {
     return err(cause instanceof Error ? cause.message : 'not a regular expression')
   }
@@ -104,7 +118,7 @@ const refusedGroups: readonly (readonly [string, string])[] = [
 const folds = /\(\?[a-zA-Z]*i/
 const countedRepetition = /\{(\d{1,9})(?:(,)(\d{0,9}))?\}/y
 
-function translate(pattern: string): Result<{ text: string; units: number }, string> {
+function translate(pattern: string): Result<{ text: string; units: number; instructions: number }, string> {
   const cost = new RegexCost()
   const isFolded = folds.test(pattern)
   let out = ''
@@ -135,7 +149,7 @@ function translate(pattern: string): Result<{ text: string; units: number }, str
     }
     followsRepetition = isRepetition
   }
-  return ok({ text: out, units: cost.units })
+  return ok({ text: out, units: cost.units, instructions: cost.instructions })
 }
 
 /** @returns how many characters the operator or the literal at `at` has. */
