@@ -46,6 +46,8 @@ export interface SurveyFields {
 export type SurveyRefusal =
   | 'not_found'
   | 'no_such_flag'
+  /** It would start, and a page would have nothing to ask. */
+  | 'no_questions'
   /** Others kept changing its flags. */
   | FlagWriteRefusal
   /** Its targeting filters. */
@@ -68,6 +70,7 @@ export function createSurvey(
       ...{ id: deps.newUuid(), projectId, linkedFlagId, content: withQuestionIds(content, deps.newUuid) },
       ...{ createdAtMs: change.nowMs, updatedAtMs: change.nowMs, createdBy: by },
     }
+    if (hasNothingToAsk(survey)) return err('no_questions')
     const flags = await flagWritesFor(deps, survey, { targeting: null, internal: null }, targetingFilters, change)
     if (!flags.ok) return flags
     const written = await deps.management.createSurvey(survey, flags.value)
@@ -98,6 +101,8 @@ export function updateSurvey(
       ...(targetingFilters === null && { targetingFlagId: null }),
       updatedAtMs: change.nowMs,
     }
+    if ((others.startDateMs != null || content !== undefined) && hasNothingToAsk({ ...current, ...patch }))
+      return err('no_questions')
     const ownFlags = await flagsOf(deps, current)
     const flags = await flagWritesFor(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
     if (!flags.ok) return flags
@@ -199,6 +204,13 @@ async function flagWritesFor(
 function iterationOf(content: JsonObject): number | null {
   const iteration = numberOf(ownValue(content, 'current_iteration') ?? null)
   return iteration !== undefined && iteration > 0 ? iteration : null
+}
+
+/** A draft may be without questions, as in PostHog, and so may a survey that an app shows by itself. */
+function hasNothingToAsk({ type, content, startDateMs }: Pick<Survey, 'type' | 'content' | 'startDateMs'>): boolean {
+  if (type === 'api' || startDateMs === null) return false
+  const questions = ownValue(content, 'questions')
+  return !Array.isArray(questions) || questions.length === 0
 }
 
 /** Answers name their question by its id. One that came without gets one. */

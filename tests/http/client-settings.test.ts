@@ -203,7 +203,12 @@ describe('session recording', () => {
 describe('surveys in the configuration', () => {
   it('are those that run, false when none does or the project has them off', async () => {
     const surveys = '/api/projects/@current/surveys/'
-    const running = { name: 'Runs', type: 'popover', questions: [], start_date: '2026-01-01' }
+    const running = {
+      name: 'Runs',
+      type: 'popover',
+      questions: [{ type: 'open', question: 'Why?' }],
+      start_date: '2026-01-01',
+    }
     const { id } = await front.api<Json>('POST', surveys, running)
     await front.api('POST', surveys, { ...running, name: 'Draft', start_date: null })
     await front.api('POST', surveys, { ...running, name: 'Ended', end_date: '2026-02-01' })
@@ -242,7 +247,7 @@ describe('definitions', () => {
   it('leave out the flags that were made for surveys', async () => {
     await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'plain' })
     await front.api('POST', '/api/projects/@current/surveys/', {
-      ...{ name: 'Asks', type: 'popover', questions: [], start_date: '2026-01-01' },
+      ...{ name: 'Asks', type: 'popover', questions: [{ type: 'open', question: 'Why?' }], start_date: '2026-01-01' },
       targeting_flag_filters: { groups: [{ properties: [], rollout_percentage: 10 }] },
     })
     const { flags } = await json(`/flags/definitions?token=${testProjectKey}`, {

@@ -48,12 +48,14 @@ async function create(api: ManagementApi, path: string, body: object): Promise<s
   return `${project}${path}${created.body.id}/`
 }
 
+const questions = [{ id: 'q', type: 'open', question: 'Why?' }]
+
 describe('changes at the same moment', () => {
   it('of different fields of a survey are all kept', async t => {
     const api = await startReadingTogether(t)
-    const path = await create(api, 'surveys/', { name: 'S', type: 'popover' })
+    const path = await create(api, 'surveys/', { name: 'S', type: 'popover', questions })
     const survey = await changeAtOnce(api, path, [
-      { questions: [{ id: 'q', type: 'open', question: 'Why?' }] },
+      { questions: [...questions, { id: 'r', type: 'open', question: 'How?' }] },
       { appearance: { position: 'left' } },
       { conditions: { url: '/pay' } },
       { description: 'd' },
@@ -61,7 +63,7 @@ describe('changes at the same moment', () => {
     ])
     assert.deepEqual(
       [survey.questions.length, survey.appearance, survey.conditions, survey.description],
-      [1, { position: 'left' }, { url: '/pay' }, 'd'],
+      [2, { position: 'left' }, { url: '/pay' }, 'd'],
     )
     const own = await api.call('GET', `${project}feature_flags/${survey.internal_targeting_flag.id}/`)
     assert.equal(own.body.active, true)
@@ -69,7 +71,7 @@ describe('changes at the same moment', () => {
 
   it('leave the flag of a survey off that is archived while it is started', async t => {
     const api = await startReadingTogether(t)
-    const path = await create(api, 'surveys/', { name: 'S', type: 'popover' })
+    const path = await create(api, 'surveys/', { name: 'S', type: 'popover', questions })
     const survey = await changeAtOnce(api, path, [{ start_date: '2026-04-01T00:00:00Z' }, { archived: true }])
     assert.equal(survey.archived, true)
     const own = await api.call('GET', `${project}feature_flags/${survey.internal_targeting_flag.id}/`)

@@ -175,6 +175,22 @@ describe('surveys', () => {
     }
   })
 
+  it('need questions before they start, as a draft and in an app none', async t => {
+    const api = await startManagement(t)
+    const { questions: _none, ...without } = started
+    for (const body of [without, { ...without, questions: [] }, { ...without, questions: null }]) {
+      const refused = await api.call('POST', surveys, { body })
+      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'required', 'questions'])
+    }
+    await create(api, { ...without, type: 'api' })
+    const draft = await create(api, { ...without, start_date: null })
+    const start = { start_date: '2026-05-01T00:00:00Z' }
+    const tooEarly = await api.call('PATCH', `${surveys}${draft.id}/`, { body: start })
+    assert.deepEqual([tooEarly.status, tooEarly.body.attr], [400, 'questions'])
+    assert.equal((await api.call('PATCH', `${surveys}${draft.id}/`, { body: { ...start, questions } })).status, 200)
+    assert.equal((await api.call('PATCH', `${surveys}${draft.id}/`, { body: { questions: [] } })).status, 400)
+  })
+
   it('are listed newest first, by name and archive', async t => {
     const api = await startManagement(t)
     const old = await create(api, started)

@@ -19,7 +19,7 @@ import {
   type UpdateSurveyJson,
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
-import type { WireError } from '#wire/wire-error.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, missing, noContent, refusal } from './answers.ts'
 import { readBodyDates } from './body-dates.ts'
 import type { ManagementDeps } from './deps.ts'
@@ -159,6 +159,8 @@ function refuse(error: SurveyRefusal): Answer {
   switch (error) {
     case 'not_found':
       return refusal(noSuchSurvey)
+    case 'no_questions':
+      return refusal(wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'))
     case 'no_such_flag':
       return refusal(invalidInput('linked_flag_id', 'There is no feature flag with this id here.'))
     case 'key_taken':
