@@ -27,7 +27,7 @@ describe('readConfig', () => {
     assert.ok(!config.ok)
     assert.equal(
       config.error,
-      'Unknown setting PENNON_FOO. All settings: docs/operating/settings.md, or `pennon config`.',
+      'Unknown setting PENNON_FOO. All settings: docs/operating/settings.md, or `npm run pennon -- config`.',
     )
   })
 

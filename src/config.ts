@@ -203,7 +203,9 @@ export function readConfig(environment: Environment): Result<Config, string> {
     const bare = (text: string) => text.replace(/^PENNON_/, '')
     const meant = nearMiss(bare(name), [...known], variable => [bare(variable)])
     const hint = meant === null ? '' : ` Did you mean ${meant}?`
-    return err(`Unknown setting ${name}.${hint} All settings: docs/operating/settings.md, or \`pennon config\`.`)
+    return err(
+      `Unknown setting ${name}.${hint} All settings: docs/operating/settings.md, or \`npm run pennon -- config\`.`,
+    )
   }
   const unsupported = notHereYet.find(name => environment[name])
   if (unsupported !== undefined) {

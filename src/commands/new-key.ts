@@ -36,7 +36,10 @@ export async function newKey({ label }: { label: string }): Promise<void> {
 }
 
 function whatItIsFor(secret: string, label: string, config: Config): string {
-  const api = `http://${['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host}:${config.adminPort ?? config.port}`
+  const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
+  // The instance may have been started with a port that this command was not told of.
+  const port = config.adminPort ?? (process.env.PORT ? config.port : null)
+  const api = port === null ? '$PENNON' : `http://${host}:${port}`
   return [
     '',
     `  Personal API key  ${secret}   (secret: shown only now)`,
@@ -44,7 +47,8 @@ function whatItIsFor(secret: string, label: string, config: Config): string {
     '',
     '  It may do everything in every project, and works at once. For the private API, as in:',
     '',
-    `     curl '${api}/api/projects/@current/feature_flags/' -H 'Authorization: Bearer ${secret}'`,
+    `     curl "${api}/api/projects/@current/feature_flags/" -H 'Authorization: Bearer ${secret}'`,
+    ...(port === null ? ['', '  where $PENNON is the address that the start of the instance printed.'] : []),
     '',
     '  The lost one still works: /api/personal_api_keys/ lists all keys, and DELETE /api/personal_api_keys/<id>/ ends one.',
     '',

@@ -16,6 +16,11 @@ export function generateProjectKey(randomBytes: RandomBytes): string {
 /** Of the secret keys of projects. */
 export const secretKeyPrefix = 'phs_'
 
+/** Of a person, or of a server of one project: never for browsers, and never in an address. */
+export function isSecretKey(text: string): boolean {
+  return text.startsWith(personalKeyPrefix) || text.startsWith(secretKeyPrefix)
+}
+
 export function generateSecretKey(randomBytes: RandomBytes): string {
   return `${secretKeyPrefix}${randomText(randomBytes)}`
 }

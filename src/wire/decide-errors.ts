@@ -28,6 +28,12 @@ export const decideErrors = {
     'authentication_failed',
     'The provided API key is invalid or has expired. Please check your API key and try again.',
   ),
+  secretKeyAsToken: wireError(
+    401,
+    'authentication_failed',
+    'The provided API key is invalid or has expired. Please check your API key and try again. ' +
+      'It is a secret key: flags take the project API key, phc_…',
+  ),
   missingDistinctId: wireError(
     400,
     'missing_distinct_id',

@@ -26,6 +26,11 @@ export const serverKeyErrors = {
   ),
   overQuota: wireError(402, 'payment_required', 'You have exceeded your feature flag request quota'),
   notFound: wireError(404, 'not_found', 'Not found.'),
+  noRemoteConfig: wireError(
+    404,
+    'not_found',
+    'This flag is no remote configuration: PATCH it with {"is_remote_configuration": true} to make it one.',
+  ),
   decryptFailed: wireError(
     500,
     'remote_config_decrypt_failed',

@@ -13,6 +13,21 @@ function flagOf(id: number, properties: JsonObject[]): JsonObject {
   return { id, key: `flag-${id}`, filters: { groups: [{ properties }] } }
 }
 
+describe('a key that is no project API key', () => {
+  it('is refused like an unknown one, and named when it is a secret one', async t => {
+    const server = await startDecideServer(t, { flags: [] })
+    const sentence = 'The provided API key is invalid or has expired. Please check your API key and try again.'
+    for (const [key, detail] of [
+      ['phc_unknown', sentence],
+      ['phx_mine', `${sentence} It is a secret key: flags take the project API key, phc_…`],
+      ['phs_mine', `${sentence} It is a secret key: flags take the project API key, phc_…`],
+    ] as const) {
+      const { status, json } = await server.post('/flags?v=2', { token: key, distinct_id: 'user-1' })
+      assert.deepEqual([status, json.code, json.detail], [401, 'authentication_failed', detail])
+    }
+  })
+})
+
 describe('an evaluation', () => {
   it('takes a request of 1,000 groups, of which the project knows five', async t => {
     const groupTypes = Object.fromEntries([0, 1, 2, 3, 4].map(index => [String(index), `type-${index}`]))

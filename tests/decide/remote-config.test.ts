@@ -110,6 +110,7 @@ describe('remote configuration', () => {
         const { status, text } = await ask(path, key)
         assert.equal(status, 404, path)
         assert.equal(JSON.parse(text).code, 'not_found')
+        assert.equal(/"is_remote_configuration": true/.test(JSON.parse(text).detail), path.includes('ordinary'))
       }
   })
 

@@ -37,6 +37,9 @@ describe('who may call the private API', () => {
     for (const key of ['phx_unknown', 'phc_first', '', `phx_${'x'.repeat(5_000)}`]) {
       assert.equal((await api.call('GET', path, { key })).status, 401, key.slice(0, 20))
     }
+    const bare = await api.call('GET', path, { key: null, headers: { authorization: 'phx_all-scopes' } })
+    assert.equal(bare.status, 401)
+    assert.match(bare.body.detail, /lacks the word Bearer/)
     const basic = await api.call('GET', path, { key: null, headers: { authorization: 'Basic phx_all-scopes' } })
     assert.equal(basic.status, 401)
     for (const query of ['?personal_api_key=phx_all-scopes', '?token=phx_all-scopes', '?a=1&a=phx_all-scopes']) {

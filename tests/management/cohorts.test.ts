@@ -145,6 +145,7 @@ describe('cohorts', () => {
     assert.deepEqual([changed.status, changed.body.attr], [400, 'is_static'])
     const members = await api.call('POST', path, { body: { filters: treeOf(pro), distinct_ids: ['a'] } })
     assert.deepEqual([members.status, members.body.attr], [400, 'is_static'])
+    assert.match(members.body.detail, /Send is_static: true/)
   })
 
   it('take a file of distinct ids or uuids as a form, with or without a head, and a table as text', async t => {

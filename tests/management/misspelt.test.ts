@@ -122,3 +122,18 @@ describe('a misspelt parameter of a query', () => {
       assert.equal((await api.call('GET', `/api/projects/1/${path}/?${ofTools}`)).status, 200, path)
   })
 })
+
+describe('a body that is no JSON', () => {
+  it('is refused with the place where it stops being some', async t => {
+    const api = await startManagement(t)
+    for (const [body, place] of [
+      ['{\n  key: 1}', /line 2 column 3/],
+      ['{"key": }', /Unexpected token '}'/],
+      ['{"key": 1', /JSON.*line 1 column 10|Unexpected end/],
+    ] as const) {
+      const refused = await api.call('POST', flags, { body })
+      assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid', null])
+      assert.match(refused.body.detail, place)
+    }
+  })
+})

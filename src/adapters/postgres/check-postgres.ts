@@ -63,7 +63,7 @@ export async function checkPostgres(
     return ok({ place, version, isReplica: replica, schema, mayCreateTables: creates })
   } catch (cause) {
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
-    return problem(reasonOf(postgresPortError(cause)), !isAnswer)
+    return problem(`${reasonOf(postgresPortError(cause))}${wayOut(cause)}`, !isAnswer)
   } finally {
     await endQuietly(client)
   }
@@ -76,6 +76,15 @@ export function placeOf(url: string): string {
   const host = searchParams.get('host') ?? named
   const database = decodeURIComponent(pathname.slice(1)) || (process.env.PGDATABASE ?? decodeURIComponent(username))
   return `${host}:${port === '' ? (process.env.PGPORT ?? '5432') : port}/${database}`
+}
+
+/** What to look at, for what goes wrong most. */
+function wayOut(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+  if (/^E(CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN)|^ETIMEDOUT/.test(code))
+    return '. Is it running there? DATABASE_URL names its host and port'
+  if (code.startsWith('28')) return '. User and password stand in DATABASE_URL'
+  return code === '3D000' ? '. Create the database, or name another in DATABASE_URL' : ''
 }
 
 /** Without our own words for the port: the cause says it all, and an attempt on several addresses names each. */

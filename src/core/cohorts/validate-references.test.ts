@@ -32,8 +32,8 @@ describe('references of a definition', () => {
     const links = linksOf([linked(1, 'a')], [linked(2, 'Beta')])
     const written = { kind: 'cohort', id: null, name: 'New' } as const
     assert.deepEqual(problems(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
-      'to flag 2: There is no flag with the id 2 here.',
-      'to cohort 1: There is no cohort with the id 1 here.',
+      'to flag 2: There is no flag with the id 2 here, or it is deleted: then bring that one back first, or take this filter out.',
+      'to cohort 1: There is no cohort with the id 1 here, or it is deleted: then bring that one back first, or take this filter out.',
     ])
   })
 

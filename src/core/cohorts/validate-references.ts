@@ -27,7 +27,8 @@ export function referenceIssues(
   const issues: FlagIssue[] = []
   for (const { kind, id, path } of references) {
     if (!graph.has(kind, id)) {
-      issues.push({ path, code: 'invalid_input', message: `There is no ${kind} with the id ${id} here.` })
+      const message = `There is no ${kind} with the id ${id} here, or it is deleted: then bring that one back first, or take this filter out.`
+      issues.push({ path, code: 'invalid_input', message })
       continue
     }
     const cycle = graph.cycleBehind(kind, id)

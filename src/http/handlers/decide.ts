@@ -7,6 +7,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DecideResult, DecideService } from '#services/decide.ts'
+import { isSecretKey } from '#services/generate-key.ts'
 import { geoipAddress } from '#wire/client-address.ts'
 import { bodyBytesMax, decideErrors } from '#wire/decide-errors.ts'
 import {
@@ -116,8 +117,8 @@ function answerParsed(
     page: request.headers,
   }
   const result = options.decide.decide(asked, nowMs)
-  if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, answer)))
-  send(reply, answerOf(result, answer))
+  if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, asked, answer)))
+  send(reply, answerOf(result, asked, answer))
 }
 
 /** A proxy that rewrites `/decide` to `/flags` says so in a header. */
@@ -147,7 +148,7 @@ function contextOf(endpoint: DecideEndpoint, query: DecideQuery, { headers, sock
 /** Source: docs/wire/evaluation.md 5.14. */
 const browserHeaders = ['origin', 'referer', 'sec-fetch-mode', 'sec-fetch-site']
 
-function answerOf(result: DecideResult, answer: AnswerOptions): Result<string, WireError> {
+function answerOf(result: DecideResult, asked: EvaluationRequest, answer: AnswerOptions): Result<string, WireError> {
   switch (result.kind) {
     case 'evaluated':
       return ok(encodeEvaluation(result.evaluation, answer))
@@ -155,7 +156,7 @@ function answerOf(result: DecideResult, answer: AnswerOptions): Result<string, W
     case 'quota_limited':
       return ok(encodeWithoutFlags(result.project, result.kind, answer))
     case 'unknown_key':
-      return err(decideErrors.unknownApiKey)
+      return err(isSecretKey(asked.apiKey) ? decideErrors.secretKeyAsToken : decideErrors.unknownApiKey)
     case 'missing_distinct_id':
       return err(decideErrors.missingDistinctId)
     default:

@@ -56,7 +56,8 @@ async function findPayload(
   if (!opensProject(caller, projectId)) return err(serverKeyErrors.otherProject)
   const { flagId } = request.params as { flagId: string }
   const flag = findFlag(definitions.flags, flagId)
-  if (flag === undefined || !flag.isRemoteConfiguration) return err(serverKeyErrors.notFound)
+  if (flag === undefined) return err(serverKeyErrors.notFound)
+  if (!flag.isRemoteConfiguration) return err(serverKeyErrors.noRemoteConfig)
   const payloads = ownValue(flag.filters, 'payloads')
   const text = isJsonObject(payloads) ? payloadText(payloads, valueKey) : undefined
   if (!holdsPayload(text)) return ok(null)

@@ -4,7 +4,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import { secretKeyPrefix } from '#services/generate-key.ts'
+import { isSecretKey } from '#services/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/personal-key-check.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -63,7 +63,10 @@ async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: Fast
   const secret = bearerSecret(request)
   // Before the key itself is looked at: a key in a URL ends up in the logs of everything on the way.
   if (hasKeyInQuery(request)) return keyInQuery
-  if (secret === null) return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
+  if (secret === null) {
+    if (request.headers.authorization?.startsWith(personalKeyPrefix)) return withoutBearer
+    return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
+  }
   const caller = await keyCheck.find(secret)
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
@@ -84,7 +87,7 @@ export function bearerSecret(request: FastifyRequest): string | null {
 export function hasKeyInQuery(request: FastifyRequest): boolean {
   for (const [name, value] of Object.entries(request.query as Record<string, string | string[]>)) {
     if (name === 'personal_api_key') return true
-    if ([value].flat().some(text => text.startsWith(personalKeyPrefix) || text.startsWith(secretKeyPrefix))) return true
+    if ([value].flat().some(isSecretKey)) return true
   }
   return false
 }
@@ -108,6 +111,11 @@ const notAuthenticated = wireError(
   401,
   'not_authenticated',
   'Authentication credentials were not provided. Send a personal API key: Authorization: Bearer phx_…',
+)
+const withoutBearer = wireError(
+  401,
+  'not_authenticated',
+  'The header lacks the word Bearer before the key. Send Authorization: Bearer phx_…',
 )
 export const keyInQuery = wireError(
   401,

@@ -65,7 +65,10 @@ export function refuseCohort(error: CohortRefusal): Answer {
       return refusal(notFoundHere)
     case 'not_static':
       return refusal(
-        invalidInput('is_static', 'Only a static cohort has members that are given; it must not be deleted.'),
+        invalidInput(
+          'is_static',
+          'Only a static cohort that is not deleted has members that are given. Send is_static: true when it is created.',
+        ),
       )
     case 'invalid': {
       const first = error.issues[0]!

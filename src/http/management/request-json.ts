@@ -69,8 +69,14 @@ function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
     return isJsonObject(value) ? ok(value) : err(invalid(null, 'The request body must be a JSON object.'))
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return err(invalid(null, 'The request body is not valid JSON.'))
+    return err(invalid(null, `The request body is not valid JSON${placeOf(error)}.`))
   }
+}
+
+/** Where Node stopped reading, when it says so. */
+function placeOf({ message }: SyntaxError): string {
+  const place = /^Unexpected (?:token '.'|end)|\(line \d+ column \d+\)$/su.exec(message)
+  return place === null ? '' : `: ${place[0]}`
 }
 
 /** What TypeBox says of one place that does not fit. */
