@@ -37,15 +37,27 @@ it('the README’s commands work as printed, in order', async () => {
   for (const command of commands) {
     if (/\/(events|persons|usage)\//.test(command)) await pennon.caughtUp()
     const output = execFileSync('bash', ['-c', command], { env, encoding: 'utf8' })
-    const answer = JSON.parse(output) as Record<string, unknown>
-    assert.ok(!('code' in answer), `${command}\n→ ${output}`)
-    outputs.set(/\$PENNON([^"\s]*)/.exec(command)![1]!, output)
+    const answer = JSON.parse(output) as object | string
+    assert.ok(typeof answer === 'string' || !('code' in answer), `${command}\n→ ${output}`)
+    outputs.set([...command.matchAll(/\$PENNON([^"\s]*)/g)].at(-1)![1]!, output)
   }
   const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Answer
   assert.equal(outputOf('/decide?v=3').featureFlags?.['new-checkout'], true)
   assert.equal(outputOf('/decide?v=3').featureFlagPayloads?.['new-checkout'], '{"button": "green"}')
   assert.equal(outputs.get('/capture/'), '{"status":"Ok"}')
   assert.equal(outputs.get('/batch/'), '{"status":"Ok"}')
+  const inProject = '/api/projects/@current/feature_flags/'
+  const explained = outputOf(`${inProject}nordic-prices/explain/`) as { value?: unknown }
+  assert.equal(explained.value, true)
+  const payload = JSON.parse(outputs.get(`${inProject}limits/remote_config`)!) as string
+  assert.deepEqual(JSON.parse(payload), { seats: 50 })
+  const restored = outputOf(`${inProject}new-checkout/versions/1/restore/`) as { version?: unknown; active?: unknown }
+  assert.deepEqual([restored.version, restored.active], [2, true])
+  const copied = outputOf('/api/organizations/@current/feature_flags/copy_flags/') as {
+    success?: { key: string; filters: unknown }[]
+    failed?: unknown[]
+  }
+  assert.deepEqual([copied.success?.map(({ key }) => key), copied.failed], [['nordic-prices'], []])
   const events = outputOf('/api/projects/@current/events/?distinct_id=ada').results as {
     event: string
     historical_migration: boolean

@@ -1,6 +1,6 @@
 // A flag copied into another project: a flag of the same key there becomes the same as a new version. What it refers to is
 // found there by name: group types and flags have to exist, cohorts are copied when they do not. Nothing is written before
-// all of that is known. Source: PostHog's copy_flags; what it leaves open is ours, docs/operating/explain.md "Copies and history".
+// all of that is known. Source: PostHog's copy_flags; what it leaves open is ours, docs/wire/private-api.md §4.
 
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '#core/cohorts/definition-links.ts'

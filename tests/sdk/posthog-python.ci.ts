@@ -146,7 +146,10 @@ it('the README’s program for Python works as printed', async () => {
   })
   const printed = /```python\n(.*?)```/s.exec(readFileSync('README.md', 'utf8'))![1]!
   const program = printed.replace('http://127.0.0.1:8000', pennon.url).replace('phc_…', testProjectKey)
-  const output = execFileSync(pythonWith(sdks.at(-1)!.version), ['-c', program], { encoding: 'utf8' })
+  // A program that is taken over from a README warns of nothing.
+  const output = execFileSync(pythonWith(sdks.at(-1)!.version), ['-W', 'error::DeprecationWarning', '-c', program], {
+    encoding: 'utf8',
+  })
   assert.equal(output, 'new-checkout is True\n')
   const [order] = (await storedEvents(pennon, 'ada')).filter(({ event }) => event === 'order placed')
   assert.equal(order?.properties['$feature/new-checkout'], true)
