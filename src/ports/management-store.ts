@@ -114,7 +114,10 @@ export interface FlagStore {
   findFlagByKey(projectId: number, key: string): Promise<Flag | null>
   /** Those that there are, deleted ones too, in any order. */
   listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
-  /** Without deleted ones, newest first; `search` looks in keys and names, whatever their case. */
+  /**
+   * Without deleted ones, newest first; `search` looks in keys and names, whatever their case. A page of large flags, as of
+   * versions of them, is shorter than its limit: what it leaves out begins where it ends.
+   */
   listFlags(
     projectId: number,
     query: { limit: number; offset: number; search?: string; active?: boolean },

@@ -95,6 +95,37 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
       assert.equal(await store.findFlagVersion(2, 1, 1), null)
     })
 
+    it('cuts pages of large flags and versions, which a front takes in one go, but never to nothing', async t => {
+      const { store } = await open(t)
+      const filters = { groups: [], note: 'x'.repeat(700_000) }
+      for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters }))
+      await change(store, 1, 3, { name: 'again' })
+      await store.createFlag(aNewFlag({ key: 'small' }))
+      const page = { limit: 10, offset: 0 }
+      const pages = {
+        flags: async (offset: number) => store.listFlags(1, { ...page, offset }),
+        versions: async (offset: number) => store.listFlagVersions(1, 3, { ...page, offset }),
+        projectVersions: async (offset: number) => store.listProjectFlagVersions(1, { ...page, offset }),
+      }
+      const lengths: Record<string, number[]> = {}
+      for (const [name, read] of Object.entries(pages)) {
+        const found: number[] = []
+        for (let offset = 0; ; offset += found.at(-1)!) {
+          const { count, results } = await read(offset)
+          if (offset === count) break
+          found.push(results.length)
+        }
+        lengths[name] = found
+      }
+      assert.deepEqual(lengths.flags, [2, 1, 1])
+      assert.deepEqual(lengths.versions, [1, 1])
+      assert.equal(
+        lengths.projectVersions!.reduce((sum, length) => sum + length, 0),
+        5,
+      )
+      assert.ok(Math.max(...lengths.projectVersions!) <= 2)
+    })
+
     it('refuses a change that was made from an older version, and gives the current flag back', async t => {
       const { store, revision } = await open(t)
       await store.createFlag(aNewFlag())

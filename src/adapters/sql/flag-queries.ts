@@ -8,6 +8,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { FlagPatch, FlagStore, FlagVersion, NewFlag } from '#ports/management-store.ts'
 import { haveLinksChanged } from './cohort-queries.ts'
 import { definedOf } from './defined-of.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { containsText } from './like.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
 import { flagOf, flagRowOf, jsonObjectOf, jsonText } from './rows.ts'
@@ -62,7 +63,9 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
         flags = flags.where(sql<boolean>`(${containsText('key', search)} OR ${containsText('name', search)})`)
       }
       const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await flags.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      const page = flags.orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`length(filters)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagOf) }
     },
 
@@ -72,21 +75,22 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
         .where('flag_id', '=', flagId)
         .where('project_id', '=', projectId)
       const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await versions.selectAll().orderBy('version', 'desc').limit(limit).offset(offset).execute()
+      const page = versions.orderBy('version', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`length(snapshot)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagVersionOf) }
     },
 
     async listProjectFlagVersions(projectId, { limit, offset }) {
       const versions = db.selectFrom('feature_flag_version').where('project_id', '=', projectId)
       const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await versions
-        .selectAll()
+      const page = versions
         .orderBy('created_at', 'desc')
         .orderBy('flag_id', 'desc')
         .orderBy('version', 'desc')
-        .limit(limit)
         .offset(offset)
-        .execute()
+      const sizes = await page.select(sql<number>`length(snapshot)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagVersionOf) }
     },
 

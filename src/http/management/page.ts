@@ -7,15 +7,16 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/** `{"count","next","previous","results"}`. */
+/** `{"count","next","previous","results"}`. A page of large items may be shorter than its limit: the next begins where it ends. */
 export function countedPage<T>(request: FastifyRequest, page: PageRequest, count: number, results: readonly T[]) {
-  const hasMore = page.offset + results.length < count && results.length > 0
-  return { count, ...neighbours(request, page, hasMore), results }
+  const nextOffset = page.offset + results.length
+  const hasMore = nextOffset < count && results.length > 0
+  return { count, ...neighbours(request, page, hasMore ? nextOffset : null), results }
 }
 
 /** `{"next","previous","results"}`. */
 export function uncountedPage<T>(request: FastifyRequest, page: PageRequest, hasMore: boolean, results: readonly T[]) {
-  return { ...neighbours(request, page, hasMore), results }
+  return { ...neighbours(request, page, hasMore ? page.offset + page.limit : null), results }
 }
 
 /** The request's own address with some parameters changed; null takes one away. */
@@ -30,10 +31,11 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
   return `${origin(request)}${path}${text === '' ? '' : `?${text}`}`
 }
 
-function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, hasMore: boolean) {
+/** @param nextOffset null: this page is the last. */
+function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
   return {
-    next: hasMore ? addressWith(request, { limit: String(limit), offset: String(offset + limit) }) : null,
+    next: nextOffset === null ? null : addressWith(request, { limit: String(limit), offset: String(nextOffset) }),
     previous:
       offset === 0
         ? null
