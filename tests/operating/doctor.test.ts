@@ -77,7 +77,7 @@ describe('pennon doctor', () => {
     for (const [what, found, remedy] of [
       ['data folder', 'is no folder', 'set PENNON_DATA'],
       ['port', 'EADDRINUSE', 'set PORT to a free port'],
-      ['state', 'PostgreSQL at 127.0.0.1:9/state', 'check DATABASE_URL and the network'],
+      ['state', 'PostgreSQL at 127.0.0.1:9/state .*Is it running there', 'check DATABASE_URL and the network'],
       ['event store', 'ClickHouse at 127.0.0.1:9 does not answer', 'check CLICKHOUSE_URL and the network'],
       ['geoip', 'GEOIP_DATABASE', 'get GeoLite2 City from MaxMind'],
     ])

@@ -31,8 +31,13 @@ describe('pennon new-key', () => {
     const known = await keyItself(running.url, first.key)
     assert.deepEqual([known.label, known.scopes], ['Ada’s laptop', ['*']])
     assert.equal(await running.stop(), 0)
-    const second = await newKey(settings)
+    // Where the instance listens this command knows only when it is told.
+    assert.match(first.stdout, /curl "\$PENNON\/api\/.*where \$PENNON is the address/s)
+    const second = await newKey({ ...settings, PORT: '9000' })
     assert.equal(second.exitCode, 0, second.stderr)
+    assert.match(second.stdout, /curl "http:\/\/127\.0\.0\.1:9000\/api\//)
+    const third = await newKey({ ...settings, PENNON_ADMIN_PORT: '9001' })
+    assert.match(third.stdout, /curl "http:\/\/127\.0\.0\.1:9001\/api\//)
     assert.notEqual(second.key, first.key)
 
     const again = await startPennon({ dataFolder, waitForProcessing: false })
