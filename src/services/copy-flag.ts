@@ -33,7 +33,9 @@ export type CopyRefusal = { readonly kind: 'refused'; readonly reasons: readonly
 
 /** How many cohorts one flag may bring along. */
 const cohortCountMax = 100
+/** Cohorts whose name holds the one that is looked for: so many are looked at. */
 const namesakeCountMax = 1_000
+const namesakesPerPage = 100
 
 export async function copyFlag(
   deps: CopyFlagDeps,
@@ -180,9 +182,15 @@ function cohortIdsOf(references: readonly DefinitionReference[]): number[] {
 }
 
 async function findCohortByName(deps: CopyFlagDeps, projectId: number, name: string): Promise<Cohort | null> {
-  const page = { limit: namesakeCountMax, offset: 0, ...(name === '' ? {} : { search: name }) }
-  const { results } = await deps.management.listCohorts(projectId, page)
-  return results.find(cohort => cohort.name === name) ?? null
+  const search = name === '' ? {} : { search: name }
+  for (let offset = 0; offset < namesakeCountMax; ) {
+    const { results } = await deps.management.listCohorts(projectId, { limit: namesakesPerPage, offset, ...search })
+    const found = results.find(cohort => cohort.name === name)
+    if (found !== undefined) return found
+    if (results.length === 0) return null
+    offset += results.length
+  }
+  return null
 }
 
 async function planFlag(

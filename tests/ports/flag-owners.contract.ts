@@ -8,7 +8,7 @@ import { type JsonObject, parseJson } from '#core/json.ts'
 import type { NewExperiment } from '#ports/experiment-store.ts'
 import type { FlagWrite } from '#ports/flag-write.ts'
 import type { NewSurvey } from '#ports/survey-store.ts'
-import { aNewFlag, aNewProject } from '../support/state-builders.ts'
+import { aCohort, aNewFlag, aNewProject } from '../support/state-builders.ts'
 import { change, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const oddText = 'a\0b\ud800'
@@ -140,6 +140,27 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await names({ search: 'exit' }), [2, 'EXIT poll', 'Exit 100%'])
       assert.deepEqual(await names({ search: '0%' }), [1, 'Exit 100%'])
       assert.deepEqual(await names({ archived: false }), [2, 'entry', 'Exit 100%'])
+    })
+
+    it('cuts pages of large surveys, features, experiments and cohorts, but never to nothing', async t => {
+      const { store } = await openWithProjects(open, t)
+      const content = { note: 'x'.repeat(700_000) }
+      for (const last of ['1', '2']) {
+        const id = `00000000-0000-4000-8000-0000000000d${last}`
+        written(await store.createSurvey(aSurvey({ id, content }), {}))
+        written(await store.createEarlyAccessFeature(aFeature({ id, payload: content }), create(`f${last}`)))
+        written(await store.createExperiment(anExperiment({ content }), create(`x${last}`)))
+        const { id: _, ...cohort } = aCohort({ filters: content })
+        written(await store.createCohort(cohort, {}))
+      }
+      const page = { limit: 10, offset: 0 }
+      const lists = await Promise.all([
+        store.listSurveys(1, page),
+        store.listEarlyAccessFeatures(1, page),
+        store.listExperiments(1, page),
+        store.listCohorts(1, page),
+      ])
+      for (const { count, results } of lists) assert.deepEqual([count, results.length], [2, 1])
     })
 
     it('marks the flag of an experiment until the last one is deleted, and gives no id twice', async t => {

@@ -9,6 +9,7 @@ import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import { cohortMemberQueries } from './cohort-member-queries.ts'
 import { definedOf } from './defined-of.ts'
 import { cohortOf, cohortRowOf } from './definition-rows.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { containsText } from './like.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
 import { jsonObjectOf } from './rows.ts'
@@ -58,7 +59,9 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore {
       let cohorts = db.selectFrom('cohort').where('project_id', '=', projectId).where('deleted', '=', 0)
       if (search !== undefined && search !== '') cohorts = cohorts.where(containsText('name', search))
       const { count } = await cohorts.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await cohorts.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      const page = cohorts.orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`length(filters)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(cohortOf) }
     },
 

@@ -1,11 +1,12 @@
 // Early access features, each with the flag that it decides.
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import { err, ok } from '#core/result.ts'
 import type { EarlyAccessStore } from '#ports/early-access-store.ts'
 import { definedOf } from './defined-of.ts'
 import { earlyAccessFeatureOf, earlyAccessFeatureRowOf } from './definition-rows.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
 import { bumpRevision } from './revision-queries.ts'
 import type { StateSchema } from './schema.ts'
@@ -61,13 +62,9 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
     async listEarlyAccessFeatures(projectId, { limit, offset }) {
       const features = db.selectFrom('early_access_feature').where('project_id', '=', projectId)
       const { count } = await features.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await features
-        .selectAll()
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .offset(offset)
-        .execute()
+      const page = features.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`length(payload)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(earlyAccessFeatureOf) }
     },
   }

@@ -1,11 +1,12 @@
 // Experiments, each with its flag. A deleted one keeps its row, so that its id is never given again.
 
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { err, ok } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/experiment-store.ts'
 import { definedOf } from './defined-of.ts'
 import { numberOrNull } from './definition-rows.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { changeFlag } from './flag-queries.ts'
 import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
@@ -66,7 +67,9 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
     async listExperiments(projectId, { limit, offset }) {
       const experiments = db.selectFrom('experiment').where('project_id', '=', projectId).where('deleted', '=', 0)
       const { count } = await experiments.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await experiments.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      const page = experiments.orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`length(content)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(experimentOf) }
     },
   }

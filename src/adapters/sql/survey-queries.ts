@@ -7,6 +7,7 @@ import type { FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { SurveyFlagWrites, SurveyStore } from '#ports/survey-store.ts'
 import { definedOf } from './defined-of.ts'
 import { surveyOf, surveyRowOf } from './definition-rows.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
 import { containsText } from './like.ts'
 import { bumpRevision } from './revision-queries.ts'
@@ -54,13 +55,9 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
       if (archived !== undefined) surveys = surveys.where('archived', '=', archived ? 1 : 0)
       if (search !== undefined && search !== '') surveys = surveys.where(sql<boolean>`${containsText('name', search)}`)
       const { count } = await surveys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await surveys
-        .selectAll()
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(limit)
-        .offset(offset)
-        .execute()
+      const page = surveys.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`length(content)`.as('chars')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(surveyOf) }
     },
   }
