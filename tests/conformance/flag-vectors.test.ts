@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { evaluateFlags } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import { type JsonObject, parseJson, textOf } from '#core/json.ts'
 import { ok } from '#core/result.ts'
 import { parseDecideQuery } from '#wire/decide-query.ts'
 import { parseDecideRequest } from '#wire/decide-request.ts'
@@ -31,7 +31,8 @@ interface FlagVector {
     readonly static_cohorts?: readonly number[]
   }
   readonly expect: {
-    readonly flags: Record<string, ExpectedFlag>
+    /** A text, in our own: `on 0` for a match of the first set, a reason and its index for no match. */
+    readonly flags: Record<string, ExpectedFlag | string>
     readonly absent: readonly string[]
     readonly errorsWhileComputingFlags: boolean
   }
@@ -46,21 +47,30 @@ interface ExpectedFlag {
   readonly reason: { readonly code: string; readonly condition_index: number | null; readonly description: string }
 }
 
-const file = new URL('./evaluation-vectors.json', import.meta.url)
-const { flag_vectors } = parseJson(readFileSync(file, 'utf8')) as unknown as { flag_vectors: FlagVector[] }
-
 describe('flag vectors', () => {
-  for (const vector of flag_vectors) {
+  for (const vector of readVectors('evaluation-vectors.json')) {
     it(`${vector.id}: ${vector.description}`, () => check(vector))
   }
 })
+
+/** Of the corners that the others leave out, many flags in each. */
+describe('our own flag vectors', () => {
+  for (const vector of readVectors('own-flag-vectors.json')) {
+    it(`${vector.id}: ${vector.description}`, () => check(vector))
+  }
+})
+
+function readVectors(name: string): FlagVector[] {
+  const text = readFileSync(new URL(name, import.meta.url), 'utf8')
+  return (parseJson(text) as unknown as { flag_vectors: FlagVector[] }).flag_vectors
+}
 
 function check(vector: FlagVector): void {
   const answered = answers(vector)
   const names = Object.keys(vector.expect.flags)
   assert.deepEqual(Object.keys(answered.details.flags).sort(), [...names].sort())
   for (const name of names) {
-    const { value, ...expected } = vector.expect.flags[name]!
+    const { value, ...expected } = inFull(vector.expect.flags[name]!)
     const { key, metadata, ...detail } = answered.details.flags[name]!
     assert.equal(key, name)
     assert.deepEqual({ ...detail, payload: metadata.payload }, expected, name)
@@ -71,6 +81,23 @@ function check(vector: FlagVector): void {
   for (const name of vector.expect.absent) assert.ok(!(name in answered.values.featureFlags))
   assert.equal(answered.details.errorsWhileComputingFlags, vector.expect.errorsWhileComputingFlags)
   assert.equal(answered.values.errorsWhileComputingFlags, vector.expect.errorsWhileComputingFlags)
+}
+
+const descriptions = new Map([
+  ['no_condition_match', 'No matching condition set'],
+  ['out_of_rollout_bound', 'Out of rollout bound'],
+  ['no_group_type', 'No group type'],
+])
+
+function inFull(expected: ExpectedFlag | string): ExpectedFlag {
+  if (typeof expected !== 'string') return expected
+  const [word = '', place] = expected.split(' ')
+  const index = Number(place)
+  const isOn = word === 'on'
+  const reason = isOn
+    ? { code: 'condition_match', condition_index: index, description: `Matched condition set ${index + 1}` }
+    : { code: word, condition_index: index, description: descriptions.get(word)! }
+  return { value: isOn, enabled: isOn, variant: null, payload: null, reason }
 }
 
 interface Detail {
@@ -138,7 +165,7 @@ function answers(vector: FlagVector) {
 function storedGroupRows(vector: FlagVector, groups: JsonObject): EvaluationSubject['groupRows'] {
   const rows = new Map<number, ReturnType<typeof ok<JsonObject | null>>>()
   for (const [index, name] of Object.entries(vector.project?.group_type_mapping ?? {})) {
-    rows.set(Number(index), ok(vector.stored?.group_properties?.[name]?.[groups[name] as string] ?? null))
+    rows.set(Number(index), ok(vector.stored?.group_properties?.[name]?.[textOf(groups[name] ?? null)] ?? null))
   }
   return rows
 }
