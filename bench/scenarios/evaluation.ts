@@ -117,10 +117,11 @@ async function unchangedDefinitions(server: Pennon, floor: Floor): Promise<void>
 async function thousandsOfPatterns(server: Pennon): Promise<void> {
   const project = await newProject(server, 'patterns')
   const count = 5_000
-  for (let index = 0; index < count; index++) {
-    const value = `^(a|b|ab)*(${index}|[a-c]{2,${2 + (index % 30)}}x)+\\d$`
-    const pattern = { key: index % 2 === 0 ? 'agent' : 'path', type: 'person', operator: 'regex', value }
-    await newFlag(server, project, { key: `pattern-${index}`, filters: { groups: [{ properties: [pattern] }] } })
+  // Those made at the same time are compiled together: one after the other would compile 5,000 flags 5,000 times.
+  const atOnce = 100
+  for (let first = 0; first < count; first += atOnce) {
+    const some = Array.from({ length: atOnce }, (_, offset) => newFlag(server, project, patternFlag(first + offset)))
+    await Promise.all(some)
   }
   const person_properties = { agent: 'abab'.repeat(100), path: 'abcc'.repeat(100) }
   const requests = [httpRequest('/flags?v=2', requestOf(project, { person_properties }))]
@@ -132,6 +133,12 @@ async function thousandsOfPatterns(server: Pennon): Promise<void> {
     value: `${(result.answerCount / result.seconds).toFixed(1)}/s, p50 ${result.p50.toFixed(0)} ms, loop held ≤ ${heldMs.toFixed(0)} ms`,
     aim: 'loop held ≤ 50 ms',
   })
+}
+
+function patternFlag(index: number): object {
+  const value = `^(a|b|ab)*(${index}|[a-c]{2,${2 + (index % 30)}}x)+\\d$`
+  const pattern = { key: index % 2 === 0 ? 'agent' : 'path', type: 'person', operator: 'regex', value }
+  return { key: `pattern-${index}`, filters: { groups: [{ properties: [pattern] }] } }
 }
 
 function newProject(server: Pennon, name: string): Promise<BenchProject> {

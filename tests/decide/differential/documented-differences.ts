@@ -132,5 +132,5 @@ function isDate(value: unknown): boolean {
 }
 
 function isVersion(value: unknown): boolean {
-  return typeof value === 'string' && /^v?(\d+\.){0,2}(\d+|\*)$/.test(value)
+  return typeof value === 'string' && /^v?\d+(\.\d+){0,2}(\.\*)?$/.test(value)
 }
