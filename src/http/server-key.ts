@@ -3,6 +3,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -46,15 +47,21 @@ export function withServerKey(
   handler: ServerKeyHandler,
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
-  return async (request, reply) => {
-    try {
-      const caller = await findCaller(deps, request, acceptsKeyInQuery)
-      if (!caller.ok) return refuseCaller(reply, caller.error)
-      await handler(caller.value, request, reply)
-    } catch (error) {
+  // Without a promise where none is needed: SDKs ask for unchanged definitions all the time.
+  return (request, reply) => {
+    const answer = (caller: Result<ServerCaller, WireError>) =>
+      caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)
+    const fail = (error: unknown) => {
       if (!(error instanceof PortError)) throw error
       deps.logger.warn({ err: error }, 'the state cannot be reached')
       refuseCaller(reply, stateUnavailable)
+    }
+    try {
+      const caller = findCaller(deps, request, acceptsKeyInQuery)
+      const answered = caller instanceof Promise ? caller.then(answer) : answer(caller)
+      return answered instanceof Promise ? answered.catch(fail) : answered
+    } catch (error) {
+      fail(error)
     }
   }
 }
@@ -64,11 +71,11 @@ export function opensProject(caller: ServerCaller, projectId: number): boolean {
   return caller.kind === 'secret' ? caller.project.project.id === projectId : mayUseProject(caller.key, projectId)
 }
 
-async function findCaller(
+function findCaller(
   deps: ServerKeyDeps,
   request: FastifyRequest,
   acceptsKeyInQuery: boolean,
-): Promise<Result<ServerCaller, WireError>> {
+): MaybePromise<Result<ServerCaller, WireError>> {
   if (!acceptsKeyInQuery && hasKeyInQuery(request)) return err(keyInQuery)
   const secret = bearerSecret(request) ?? (acceptsKeyInQuery ? personalKeyInQuery(request) : null)
   if (secret === null) return err(serverKeyErrors.noCredentials)
@@ -76,7 +83,11 @@ async function findCaller(
     const project = secret.length > secretLengthMax ? null : deps.findBySecretHash(hashSecret(secret))
     return project === null ? err(serverKeyErrors.secretKeyInvalid) : ok({ kind: 'secret', project })
   }
-  const key = await deps.keyCheck.find(secret)
+  const key = deps.keyCheck.find(secret)
+  return key instanceof Promise ? key.then(personalCaller) : personalCaller(key)
+}
+
+function personalCaller(key: PersonalKey | null): Result<ServerCaller, WireError> {
   if (key === null) return err(serverKeyErrors.personalKeyInvalid)
   return holdsScope(key, 'feature_flag:read') ? ok({ kind: 'personal', key }) : err(serverKeyErrors.missingScope)
 }

@@ -2,6 +2,7 @@
 // What the key may do is decided where it is asked for (`http/management/authenticate.ts`).
 
 import { hash as digest } from 'node:crypto'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
@@ -9,10 +10,11 @@ import type { PersonalKeyUses } from './personal-key-uses.ts'
 export interface PersonalKeyCheck {
   /**
    * The key that the secret stands for, or null; finding it is a use of it. A key deleted by another process is believed
-   * until this one hears of it, within a second; for 10 s at most while the state does not answer.
+   * until this one hears of it, within a second; for 10 s at most while the state does not answer. Answers at once while it
+   * remembers.
    * @throws PortError when the state cannot be read.
    */
-  find(secret: string): Promise<PersonalKey | null>
+  find(secret: string): MaybePromise<PersonalKey | null>
   /** Forgets everything: called after a key was deleted here, and when the revision says that something changed elsewhere. */
   forget(): void
 }
@@ -32,7 +34,7 @@ export function createPersonalKeyCheck(deps: {
   const remembered = new Map<string, { key: PersonalKey; untilMs: number }>()
   let generation = 0
   return {
-    async find(secret) {
+    find(secret) {
       if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
       const hash = hashSecret(secret)
       const known = remembered.get(hash)
@@ -40,18 +42,22 @@ export function createPersonalKeyCheck(deps: {
         deps.uses.note(known.key)
         return known.key
       }
-      const askedIn = generation
-      const key = await deps.management.findPersonalKeyByHash(hash)
-      remembered.delete(hash)
-      // Deleted while we asked: answer this once, remember nothing.
-      if (key !== null && askedIn === generation) remember(hash, key)
-      if (key !== null) deps.uses.note(key)
-      return key
+      return ask(hash)
     },
     forget() {
       generation++
       remembered.clear()
     },
+  }
+
+  async function ask(hash: string): Promise<PersonalKey | null> {
+    const askedIn = generation
+    const key = await deps.management.findPersonalKeyByHash(hash)
+    remembered.delete(hash)
+    // Deleted while we asked: answer this once, remember nothing.
+    if (key !== null && askedIn === generation) remember(hash, key)
+    if (key !== null) deps.uses.note(key)
+    return key
   }
 
   function remember(hash: string, key: PersonalKey): void {

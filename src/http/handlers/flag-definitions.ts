@@ -4,6 +4,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { inSlices } from '#services/in-slices.ts'
 import { encodeDefinitions } from '#wire/flag-definitions.ts'
@@ -28,7 +29,7 @@ const noBodyBytes = 1_024
 const keyInQuery = { acceptsKeyInQuery: true } as const
 
 export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] {
-  const prepared = new WeakMap<CompiledProject, Promise<PreparedBody>>()
+  const prepared = new WeakMap<CompiledProject, MaybePromise<PreparedBody>>()
   return ['/flags/definitions', '/api/feature_flag/local_evaluation'].flatMap((path): Route[] => [
     {
       method: 'GET',
@@ -49,7 +50,7 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
     },
   ])
 
-  async function answerDefinitions(caller: ServerCaller, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  function answerDefinitions(caller: ServerCaller, request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {
     const token = projectKeyOf(request)
     if (token === null) return sendError(reply, serverKeyErrors.missingToken)
     const project = options.findProject(token)
@@ -59,15 +60,23 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
       return sendError(reply, caller.kind === 'secret' ? secretKeyInvalid : otherProject)
     }
     if (options.isOverFlagQuota(project.project)) return sendError(reply, serverKeyErrors.overQuota)
-    let body = prepared.get(project)
-    if (body === undefined) {
-      body = prepareBody(project.definitions)
-      prepared.set(project, body)
-    }
-    const { text, etag } = await body
+    const body = prepared.get(project) ?? prepare(project)
+    return body instanceof Promise ? body.then(made => send(made, request, reply)) : send(body, request, reply)
+  }
+
+  function prepare(project: CompiledProject): Promise<PreparedBody> {
+    const making = prepareBody(project.definitions).then(made => {
+      prepared.set(project, made)
+      return made
+    })
+    prepared.set(project, making)
+    return making
+  }
+
+  function send({ text, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
     reply.header('etag', etag).header('cache-control', 'private, must-revalidate')
-    if (matchesEtag(request.headers['if-none-match'], etag)) return void reply.code(304).send()
-    sendJson(reply, 200, text)
+    if (matchesEtag(request.headers['if-none-match'], etag)) reply.code(304).send()
+    else sendJson(reply, 200, text)
   }
 }
 
