@@ -2,18 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import {
-  type EvaluationSubject,
-  noGroupRows,
-  noHashKeyOverrides,
-  noStaticCohorts,
-} from '#core/flags/evaluation-subject.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
 import { flagValue } from '#core/flags/flag-outcome.ts'
 import { selectFlags } from '#core/flags/select-flags.ts'
 import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
+import { allFlags, aSubject } from '../support/evaluation-subject.ts'
 
 // Source: docs/wire/evaluation.md 5.11, 5.12, 5.15.
 
@@ -33,31 +29,6 @@ function flag(id: number, key: string, ...properties: JsonValue[]): JsonObject {
   return { id, key, filters: { groups: [{ properties, rollout_percentage: 100 }] } }
 }
 
-function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
-  return {
-    distinctId: 'user-1',
-    anonDistinctId: null,
-    deviceId: null,
-    groups: {},
-    personProperties: {},
-    groupProperties: {},
-    geoip: null,
-    person: ok(null),
-    groupRows: noGroupRows,
-    hashKeyOverrides: noHashKeyOverrides,
-    staticCohortIds: noStaticCohorts,
-    nowMs: Date.parse('2026-01-15T12:00:00Z'),
-    ...over,
-  }
-}
-
-const everything = {
-  flagKeys: null,
-  contexts: [],
-  runtime: { declared: null, userAgent: '', hasBrowserHeader: false },
-  surveyFlagsOnly: false,
-}
-
 /** Evaluates at once and in the shortest slices, which have to agree. */
 function evaluate(
   definitions: TestDefinitions,
@@ -65,7 +36,7 @@ function evaluate(
   flagKeys: readonly string[] | null = null,
 ) {
   const project = compileTestProject(definitions)
-  const selected = selectFlags(project, { ...everything, flagKeys })
+  const selected = selectFlags(project, { ...allFlags, flagKeys })
   const evaluation = new FlagEvaluation(project, selected, aSubject(subject))
   assert.ok(evaluation.advance(() => false))
   const sliced = new FlagEvaluation(project, selected, aSubject(subject))

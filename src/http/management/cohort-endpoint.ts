@@ -6,8 +6,8 @@ import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { Result } from '#core/result.ts'
 import type { CohortRefusal, WrittenCohort } from '#services/manage-cohorts.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management.ts'
-import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, missing, notFoundHere, refusal } from './answers.ts'
+import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, type ProjectEndpoint, projectRoutes } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
@@ -70,16 +70,10 @@ export function refuseCohort(error: CohortRefusal): Answer {
           'Only a static cohort that is not deleted has members that are given. Send is_static: true when it is created.',
         ),
       )
-    case 'invalid': {
-      const first = error.issues[0]!
-      return refusal(wireError(400, first.code, first.message, first.path))
-    }
-    case 'stale_version': {
-      const current = error.current.version
-      const detail = `The cohort is at version ${current}; this change was made to version ${error.sentVersion}. Read it again and repeat the change.`
-      const extra = { current_version: current, sent_version: error.sentVersion }
-      return refusal(wireError(409, 'conflict', detail, 'version'), extra)
-    }
+    case 'invalid':
+      return refuseInvalid(error.issues)
+    case 'stale_version':
+      return refuseStale('cohort', error)
     default:
       return error satisfies never
   }

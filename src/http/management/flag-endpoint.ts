@@ -8,6 +8,7 @@ import type { FlagRefusal, WrittenFlag } from '#services/manage-flags.ts'
 import { encodeFlag, type FlagJson } from '#wire/management.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, missing, notFoundHere, refusal } from './answers.ts'
+import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, type ProjectEndpoint, projectRoutes } from './endpoint.ts'
 import type { QuerySpec } from './query-params.ts'
@@ -72,16 +73,10 @@ export function refuseFlag(error: FlagRefusal): Answer {
       return refusal(notFoundHere)
     case 'key_taken':
       return refusal(wireError(400, 'unique', 'There is already a feature flag with this key.', 'key'))
-    case 'invalid': {
-      const first = error.issues[0]!
-      return refusal(wireError(400, first.code, first.message, first.path))
-    }
-    case 'stale_version': {
-      const current = error.current.version
-      const detail = `The flag is at version ${current}; this change was made to version ${error.sentVersion}. Read it again and repeat the change.`
-      const extra = { current_version: current, sent_version: error.sentVersion }
-      return refusal(wireError(409, 'conflict', detail, 'version'), extra)
-    }
+    case 'invalid':
+      return refuseInvalid(error.issues)
+    case 'stale_version':
+      return refuseStale('flag', error)
     default:
       return error satisfies never
   }

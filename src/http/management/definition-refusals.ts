@@ -1,0 +1,22 @@
+// How a flag and a cohort refuse a write alike: by their first mistake, or because somebody else wrote meanwhile.
+
+import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { type Answer, refusal } from './answers.ts'
+
+/** 400; `attr` is the path of the first mistake, and its sentence is `detail`. Source: ours. */
+export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
+  const first = issues[0]!
+  return refusal(wireError(400, first.code, first.message, first.path))
+}
+
+/** 409 with both versions. @param kind for people: `flag`. */
+export function refuseStale(
+  kind: 'flag' | 'cohort',
+  { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },
+): Answer {
+  const { version } = current
+  const detail = `The ${kind} is at version ${version}; this change was made to version ${sentVersion}. Read it again and repeat the change.`
+  const extra = { current_version: version, sent_version: sentVersion }
+  return refusal(wireError(409, 'conflict', detail, 'version'), extra)
+}
