@@ -12,6 +12,22 @@ export interface Quotas {
   readonly surveyResponses: number | null
 }
 
+/** How a project wants its live events treated; the worker reads it. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9. */
+export interface IngestionSettings {
+  /** Live events that happened longer ago than this when they arrive are dropped; null: none are. */
+  readonly dropEventsOlderThanSeconds: number | null
+  /** Every event counts as sent with `$process_person_profile: false`. */
+  readonly personProcessingOptOut: boolean
+  /** Of the same `$feature_flag_called` of one id, the first of a UTC day is stored; usage counts every one. */
+  readonly thinsFlagCalls: boolean
+}
+
+export const noIngestionSettings: IngestionSettings = {
+  dropEventsOlderThanSeconds: null,
+  personProcessingOptOut: false,
+  thinsFlagCalls: false,
+}
+
 export interface Project {
   /** Ascending from 1, never reused; also PostHog's team id. */
   readonly id: number
@@ -28,6 +44,7 @@ export interface Project {
   readonly quotas: Quotas
   /** What it tells its clients beside flags, as far as it was set; by the names of `wire/management/client-settings.ts`. */
   readonly clientSettings: JsonObject
+  readonly ingestion: IngestionSettings
   readonly createdAtMs: number
 }
 

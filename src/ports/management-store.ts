@@ -4,7 +4,7 @@
 import type { Flag } from '#core/flags/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { JsonObject } from '#core/json.ts'
-import type { Project, Quotas } from '#core/project.ts'
+import type { IngestionSettings, Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
 import type { CohortStore, LinkedWrite } from './cohort-store.ts'
@@ -22,10 +22,13 @@ export type { Page, Written }
 /** Tokens are unique among the projects that are not deleted; a deleted project keeps its id for ever. */
 export interface ProjectStore {
   createProject(input: NewProject): Promise<Result<Written<Project>, 'token_taken'>>
-  /** `clientSettings` and `quotas` are merged into those that are there, name by name; anything else is replaced. */
+  /** `clientSettings`, `ingestion` and `quotas` are merged into those that are there, name by name; anything else is replaced. */
   updateProject(
     projectId: number,
-    patch: Partial<Omit<NewProject, 'uuid' | 'createdAtMs' | 'quotas'>> & { readonly quotas?: Partial<Quotas> },
+    patch: Partial<Omit<NewProject, 'uuid' | 'createdAtMs' | 'quotas' | 'ingestion'>> & {
+      readonly quotas?: Partial<Quotas>
+      readonly ingestion?: Partial<IngestionSettings>
+    },
   ): Promise<Result<Written<Project>, 'not_found' | 'token_taken'>>
   deleteProject(projectId: number): Promise<Result<Written<null>, 'not_found'>>
   findProject(projectId: number): Promise<Project | null>
@@ -42,6 +45,7 @@ export interface NewProject {
   readonly propertyMatchingVersion: 1 | 2
   readonly quotas: Quotas
   readonly clientSettings: JsonObject
+  readonly ingestion: IngestionSettings
   readonly createdAtMs: number
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { emptyDefinitions, type ProjectDefinitions } from '#core/flags/project-definitions.ts'
-import { noQuotas } from '#core/project.ts'
+import { noIngestionSettings, noQuotas } from '#core/project.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../tests/support/eventually.ts'
@@ -19,6 +19,7 @@ function definitionsOf(id: number, apiToken: string, revision: number): ProjectD
     propertyMatchingVersion: 1,
     quotas: noQuotas,
     clientSettings: {},
+    ingestion: noIngestionSettings,
     createdAtMs: 0,
   } as const
   return emptyDefinitions(project, revision)

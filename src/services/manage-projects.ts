@@ -1,6 +1,6 @@
 // Projects: what a name, a time zone and a project API key must look like, defaults, and quotas changed one by one.
 
-import { noQuotas, type Project, type Quotas } from '#core/project.ts'
+import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ProjectStore } from '#ports/management-store.ts'
@@ -16,7 +16,7 @@ export interface ManageProjectsDeps {
 
 export type ProjectSettings = Partial<
   Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion' | 'clientSettings'>
-> & { readonly quotas?: Partial<Quotas> }
+> & { readonly quotas?: Partial<Quotas>; readonly ingestion?: Partial<IngestionSettings> }
 
 export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
 
@@ -43,7 +43,7 @@ export async function createProject(
   deps: ManageProjectsDeps,
   input: ProjectSettings & { readonly name: string; readonly apiToken?: string },
 ): Promise<Result<Project, ProjectRefusal>> {
-  const { apiToken = generateProjectKey(deps.randomBytes), quotas, ...settings } = input
+  const { apiToken = generateProjectKey(deps.randomBytes), quotas, ingestion, ...settings } = input
   if (!isProjectKey(apiToken)) return err('invalid_token')
   const refusal = settingsRefusal(settings)
   if (refusal !== null) return err(refusal)
@@ -54,6 +54,7 @@ export async function createProject(
     uuid: deps.newUuid(),
     apiToken,
     quotas: { ...noQuotas, ...quotas },
+    ingestion: { ...noIngestionSettings, ...ingestion },
     createdAtMs: deps.clock.nowMs(),
   })
   if (!written.ok) return written
@@ -61,7 +62,7 @@ export async function createProject(
   return ok(written.value.value)
 }
 
-/** Quotas and client settings that are not named stay as they are. */
+/** Quotas, settings of ingestion and client settings that are not named stay as they are. */
 export async function updateProject(
   deps: ManageProjectsDeps,
   projectId: number,

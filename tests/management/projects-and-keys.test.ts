@@ -31,6 +31,9 @@ describe('projects', () => {
         llm_events: null,
         survey_responses: null,
       },
+      drop_events_older_than_seconds: null,
+      person_processing_opt_out: false,
+      feature_flag_called_dedup: false,
       ...encodeClientSettings({}),
       created_at: '2026-05-01T12:00:00.000Z',
     })
@@ -41,6 +44,9 @@ describe('projects', () => {
       geoip_enabled: false,
       property_matching_version: 2,
       api_token: 'my-own_token.1',
+      drop_events_older_than_seconds: 86_400,
+      person_processing_opt_out: true,
+      feature_flag_called_dedup: true,
       quotas: { events: 0, llm_events: 7 },
     }
     const { status, body } = await api.call('POST', '/api/organizations/@current/projects/', { body: given })

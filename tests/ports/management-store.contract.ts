@@ -48,6 +48,10 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       const patched = written(await store.updateProject(1, { geoipEnabled: true, quotas }))
       assert.deepEqual(patched, { ...project, geoipEnabled: true, quotas })
       assert.deepEqual(await store.findProject(1), patched)
+      await store.updateProject(1, { ingestion: { personProcessingOptOut: true } })
+      const { ingestion } = written(await store.updateProject(1, { ingestion: { dropEventsOlderThanSeconds: 60 } }))
+      assert.deepEqual(ingestion, { ...input.ingestion, personProcessingOptOut: true, dropEventsOlderThanSeconds: 60 })
+      assert.deepEqual((await store.findProject(1))?.ingestion, ingestion)
     })
 
     it('keeps NUL and half surrogate pairs as U+FFFD in names, and as they are in JSON', async t => {

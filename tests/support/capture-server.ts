@@ -5,7 +5,7 @@ import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-thre
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { type CapturedEvent, type CapturedReject, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
-import { noQuotas, type Project } from '#core/project.ts'
+import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
@@ -35,6 +35,7 @@ export const testProject: Project = {
   propertyMatchingVersion: 2,
   quotas: noQuotas,
   clientSettings: {},
+  ingestion: noIngestionSettings,
   createdAtMs: 0,
 }
 

@@ -3,7 +3,7 @@
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
-import { noQuotas, type Project } from '#core/project.ts'
+import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
 import type { NewFlag, NewProject } from '#ports/management-store.ts'
 
@@ -21,6 +21,7 @@ export function aNewProject(over: Partial<NewProject> = {}): NewProject {
     propertyMatchingVersion: 2,
     quotas: noQuotas,
     clientSettings: {},
+    ingestion: noIngestionSettings,
     createdAtMs: 1_700_000_000_000,
     ...over,
   }

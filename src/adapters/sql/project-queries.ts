@@ -31,7 +31,8 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
           return err('token_taken')
         const clientSettings = mergeObjects(current.clientSettings, patch.clientSettings ?? {})
         const quotas = { ...current.quotas, ...patch.quotas }
-        const project = { ...current, ...definedOf(patch), quotas, clientSettings }
+        const ingestion = { ...current.ingestion, ...patch.ingestion }
+        const project = { ...current, ...definedOf(patch), quotas, clientSettings, ingestion }
         await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
         return ok({ value: project, revision: await bumpRevision(trx, projectId) })
       }),
@@ -90,6 +91,7 @@ function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | '
     property_matching_version: project.propertyMatchingVersion,
     quotas: jsonText(project.quotas),
     client_settings: jsonText(project.clientSettings),
+    ingestion_settings: jsonText(project.ingestion),
     created_at: project.createdAtMs,
   }
 }

@@ -7,11 +7,13 @@ import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
-import { noQuotas, type Project, type Quotas } from '#core/project.ts'
+import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { FlagTable, GroupTable, PersonTable, ProjectTable, StateSchema } from './schema.ts'
 
-export function jsonText(value: JsonValue | Quotas | readonly string[] | readonly number[]): string {
+export function jsonText(
+  value: JsonValue | Quotas | IngestionSettings | readonly string[] | readonly number[],
+): string {
   return JSON.stringify(value)
 }
 
@@ -49,6 +51,10 @@ export function projectOf(row: Selectable<ProjectTable>): Project {
     // A quota that a later version added is missing from older rows: unlimited.
     quotas: { ...noQuotas, ...(jsonObjectOf(row.quotas) as unknown as Partial<Quotas>) },
     clientSettings: jsonObjectOf(row.client_settings),
+    ingestion: {
+      ...noIngestionSettings,
+      ...(jsonObjectOf(row.ingestion_settings) as unknown as Partial<IngestionSettings>),
+    },
     createdAtMs: Number(row.created_at),
   }
 }

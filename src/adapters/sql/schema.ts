@@ -23,6 +23,7 @@ export interface StateSchema {
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
   usage_daily: UsageTable
+  refused_daily: RefusedTable
   cohort: CohortTable
   cohort_person: { person_id: number; cohort_id: number }
   secret_api_key: SecretKeyTable
@@ -43,6 +44,8 @@ export interface ProjectTable {
   quotas: string
   /** JSON object: what the project tells its clients beside flags. */
   client_settings: string
+  /** JSON object: settings of `core/project.ts` that differ from `noIngestionSettings`. */
+  ingestion_settings: string
   created_at: number
   deleted: number
   /** The instance's revision at the last change of anything of this project that concerns evaluation. */
@@ -128,8 +131,20 @@ export interface UsageTable {
   events_charged: number
   events_imported: number
   flag_requests: number
+  exceptions: Generated<number>
+  llm_events: Generated<number>
+  survey_responses: Generated<number>
+  recordings: Generated<number>
   /** 1 once the event counts were set after the day was over for good: they stay. */
   events_frozen: number
+}
+
+export interface RefusedTable {
+  project_id: number
+  day: string
+  reason: string
+  refused_count: number
+  last_seen: number
 }
 
 export interface CohortTable {

@@ -1,7 +1,7 @@
 // Projects. A PostHog "project" and its "environment" (team) are one thing here.
 
 import Type, { type Static } from 'typebox'
-import type { Project, Quotas, SecretKeys } from '#core/project.ts'
+import type { IngestionSettings, Project, Quotas, SecretKeys } from '#core/project.ts'
 import {
   clientSettingsPatchSchema,
   clientSettingsSchema,
@@ -24,6 +24,22 @@ export const quotasSchema = Type.Object({
 
 const secretKey = nullable(Type.String({ description: 'Masked, but in the answer that a new one comes with.' }))
 
+/** How live events are treated. Names as PostHog's, where it has the setting. */
+const ingestionSettings = {
+  drop_events_older_than_seconds: nullable(
+    Type.Integer({
+      minimum: 0,
+      maximum: 10_000_000_000,
+      description: 'Live events that happened longer ago than this when they arrive are dropped. null or 0: none are.',
+    }),
+  ),
+  person_processing_opt_out: Type.Boolean({ description: 'Every event counts as sent without a person profile.' }),
+  feature_flag_called_dedup: Type.Boolean({
+    description:
+      'Of the same $feature_flag_called of one distinct id, the first of a UTC day is stored; usage counts every one.',
+  }),
+}
+
 export const projectSchema = Type.Object({
   id: Type.Integer(),
   uuid: uuidSchema,
@@ -37,6 +53,7 @@ export const projectSchema = Type.Object({
   geoip_enabled: Type.Boolean(),
   property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
   quotas: quotasSchema,
+  ...ingestionSettings,
   ...clientSettingsSchema.properties,
   created_at: instantSchema,
 })
@@ -48,6 +65,7 @@ const projectFields = {
   anonymize_ips: Type.Boolean(),
   geoip_enabled: Type.Boolean(),
   property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
+  ...ingestionSettings,
   quotas: Type.Partial(quotasSchema, { description: 'Quotas that are not named stay as they are.' }),
 }
 
@@ -91,6 +109,9 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
       llm_events: project.quotas.llmEvents,
       survey_responses: project.quotas.surveyResponses,
     },
+    drop_events_older_than_seconds: project.ingestion.dropEventsOlderThanSeconds,
+    person_processing_opt_out: project.ingestion.personProcessingOptOut,
+    feature_flag_called_dedup: project.ingestion.thinsFlagCalls,
     ...encodeClientSettings(project.clientSettings),
     created_at: instant(project.createdAtMs),
   }
@@ -109,12 +130,26 @@ export function decodeProject(body: UpdateProjectJson): ProjectChanges {
       : { propertyMatchingVersion: body.property_matching_version }),
     ...(body.quotas === undefined ? {} : { quotas: decodeQuotas(body.quotas) }),
     ...(clientSettings === undefined ? {} : { clientSettings }),
+    ingestion: decodeIngestionSettings(body),
+  }
+}
+
+function decodeIngestionSettings(body: UpdateProjectJson): Partial<IngestionSettings> {
+  const {
+    drop_events_older_than_seconds: seconds,
+    person_processing_opt_out: optOut,
+    feature_flag_called_dedup: thins,
+  } = body
+  return {
+    ...(seconds === undefined ? {} : { dropEventsOlderThanSeconds: seconds === 0 ? null : seconds }),
+    ...(optOut === undefined ? {} : { personProcessingOptOut: optOut }),
+    ...(thins === undefined ? {} : { thinsFlagCalls: thins }),
   }
 }
 
 export type ProjectChanges = Partial<
   Pick<Project, 'name' | 'timezone' | 'anonymizeIps' | 'geoipEnabled' | 'propertyMatchingVersion' | 'clientSettings'>
-> & { readonly quotas?: Partial<Quotas> }
+> & { readonly quotas?: Partial<Quotas>; readonly ingestion?: Partial<IngestionSettings> }
 
 function decodeQuotas(quotas: NonNullable<UpdateProjectJson['quotas']>): Partial<Quotas> {
   const decoded: Partial<Record<keyof Quotas, number | null>> = {}
