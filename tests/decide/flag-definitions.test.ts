@@ -273,3 +273,42 @@ describe('definitions for local evaluation', () => {
     assert.equal((await ask(path, {}, 'POST')).status, 405)
   })
 })
+
+describe('the list of flags for SDKs of before 2022', () => {
+  const ask = (path: string, authorization: string) =>
+    fetch(front.url + path, { redirect: 'manual', headers: { authorization } })
+
+  it('names every flag that exists, and leaves the value of each to /decide/', async () => {
+    await createFlag({ key: 'a-listed', name: 'Listed', filters: { groups: [{ rollout_percentage: 30 }] } })
+    await createFlag({ key: 'b-listed', active: false })
+    const { id } = await createFlag({ key: 'c-gone' })
+    await front.api('DELETE', `/api/projects/@current/feature_flags/${id}/`)
+    for (const path of ['/api/feature_flag/', '/api/feature_flag']) {
+      const response = await ask(`${path}?token=${testProjectKey}`, `Bearer ${testPersonalKey}`)
+      assert.equal(response.status, 200)
+      const { results, count, next } = (await response.json()) as {
+        results: { id: number; key: string }[]
+        count: number
+        next: null
+      }
+      assert.deepEqual([count, next], [results.length, null])
+      const listed = results.find(({ key }) => key === 'a-listed')!
+      const { id: _id, ...rest } = listed
+      const server = { is_simple_flag: false, rollout_percentage: null }
+      assert.deepEqual(rest, { key: 'a-listed', name: 'Listed', active: true, ...server })
+      assert.deepEqual(
+        results.map(({ key }) => key).filter(key => /^[abc]-(listed|gone)$/.test(key)),
+        ['a-listed', 'b-listed'],
+      )
+    }
+  })
+
+  it('needs a key that may read flags, and a project', async () => {
+    const path = '/api/feature_flag/'
+    assert.equal((await ask(`${path}?token=${testProjectKey}`, `Bearer ${testProjectKey}`)).status, 401)
+    assert.equal((await ask(path, `Bearer ${testPersonalKey}`)).status, 400)
+    assert.equal((await ask(`${path}?token=phc_nobody`, `Bearer ${testPersonalKey}`)).status, 401)
+    const inQuery = `${path}?token=${testProjectKey}&personal_api_key=${testPersonalKey}`
+    assert.equal((await fetch(front.url + inQuery)).status, 401)
+  })
+})

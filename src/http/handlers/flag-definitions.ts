@@ -1,5 +1,6 @@
-// Definitions for SDKs that evaluate by themselves: one body per project and revision, made when somebody first asks for
-// it, and 304 for whoever has it. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
+// Definitions for SDKs that evaluate by themselves, and the list of flags for those of before 2022: one body per project
+// and revision, made when somebody first asks for it, and 304 for whoever has it. Source: docs/wire/evaluation.md 7.1;
+// docs/wire/clients.md 2, 7.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
@@ -8,10 +9,17 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { inSlices } from '#services/in-slices.ts'
 import { encodeDefinitions } from '#wire/flag-definitions.ts'
+import { encodeFlagList } from '#wire/flag-list.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
-import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from '../server-key.ts'
+import {
+  opensProject,
+  type ServerCaller,
+  type ServerKeyDeps,
+  type ServerKeyHandler,
+  withServerKey,
+} from '../server-key.ts'
 
 export interface FlagDefinitionsOptions extends ServerKeyDeps {
   readonly findProject: (token: string) => CompiledProject | null
@@ -29,28 +37,44 @@ const noBodyBytes = 1_024
 const keyInQuery = { acceptsKeyInQuery: true } as const
 
 export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] {
-  const prepared = new WeakMap<CompiledProject, MaybePromise<PreparedBody>>()
-  return ['/flags/definitions', '/api/feature_flag/local_evaluation'].flatMap((path): Route[] => [
-    {
-      method: 'GET',
-      path,
-      access: 'server_key',
-      ...keyInQuery,
-      group: 'definitions',
-      bodyLimitBytes: noBodyBytes,
-      handler: withServerKey(options, keyInQuery, answerDefinitions),
-    },
-    {
-      method: 'OPTIONS',
-      path,
-      access: 'open',
-      group: 'definitions',
-      bodyLimitBytes: noBodyBytes,
-      handler: (_request, reply) => void reply.code(204).header('allow', 'GET, OPTIONS, HEAD').send(),
-    },
-  ])
+  const answerDefinitions = answerWith(options, encodeDefinitions)
+  return [
+    ...routesAt('/flags/definitions', keyInQuery, answerDefinitions),
+    ...routesAt('/api/feature_flag/local_evaluation', keyInQuery, answerDefinitions),
+    ...routesAt('/api/feature_flag', {}, answerWith(options, encodeFlagList)),
+  ]
 
-  function answerDefinitions(caller: ServerCaller, request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {
+  function routesAt(path: string, key: Pick<Route, 'acceptsKeyInQuery'>, handler: ServerKeyHandler): Route[] {
+    return [
+      {
+        method: 'GET',
+        path,
+        access: 'server_key',
+        ...key,
+        group: 'definitions',
+        bodyLimitBytes: noBodyBytes,
+        handler: withServerKey(options, key, handler),
+      },
+      {
+        method: 'OPTIONS',
+        path,
+        access: 'open',
+        group: 'definitions',
+        bodyLimitBytes: noBodyBytes,
+        handler: (_request, reply) => void reply.code(204).header('allow', 'GET, OPTIONS, HEAD').send(),
+      },
+    ]
+  }
+}
+
+type Encode = (definitions: ProjectDefinitions) => Iterator<void, string>
+
+/** Answers with what `encode` makes of the project, once per revision. */
+function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyHandler {
+  const prepared = new WeakMap<CompiledProject, MaybePromise<PreparedBody>>()
+  return answer
+
+  function answer(caller: ServerCaller, request: FastifyRequest, reply: FastifyReply): MaybePromise<void> {
     const token = projectKeyOf(request)
     if (token === null) return sendError(reply, serverKeyErrors.missingToken)
     const project = options.findProject(token)
@@ -65,24 +89,24 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
   }
 
   function prepare(project: CompiledProject): Promise<PreparedBody> {
-    const making = prepareBody(project.definitions).then(made => {
+    const making = prepareBody(encode(project.definitions)).then(made => {
       prepared.set(project, made)
       return made
     })
     prepared.set(project, making)
     return making
   }
+}
 
-  function send({ text, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
-    reply.header('etag', etag).header('cache-control', 'private, must-revalidate')
-    if (matchesEtag(request.headers['if-none-match'], etag)) reply.code(304).send()
-    else sendJson(reply, 200, text)
-  }
+function send({ text, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('etag', etag).header('cache-control', 'private, must-revalidate')
+  if (matchesEtag(request.headers['if-none-match'], etag)) reply.code(304).send()
+  else sendJson(reply, 200, text)
 }
 
 /** In slices, so that a project of thousands of flags does not hold the event loop. */
-async function prepareBody(definitions: ProjectDefinitions): Promise<PreparedBody> {
-  const text = await inSlices(encodeDefinitions(definitions))
+async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
+  const text = await inSlices(steps)
   return { text, etag: `W/"${contentHash(text)}"` }
 }
 

@@ -1,0 +1,18 @@
+// The list of flags that SDKs of before 2022 ask for first: for a flag that it calls simple they compute the value by its
+// percentage, for any other they ask `/decide/`. None is called simple: posthog-node 1.3 looks for the percentage under
+// another name and gives a simple flag to everybody, and the server's answer is right for all of them.
+// Source: docs/wire/clients.md 2, 3.
+
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
+
+/** The whole body, in steps: one for each flag, inactive ones too, in the order of keys. */
+export function* encodeFlagList(definitions: ProjectDefinitions): Generator<void, string> {
+  const listed = definitions.flags.filter(flag => !flag.deleted && !isSurveyFlagKey(flag.key))
+  const texts: string[] = []
+  for (const { id, key, name, active } of listed.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    texts.push(JSON.stringify({ id, key, name, active, is_simple_flag: false, rollout_percentage: null }))
+    yield
+  }
+  return `{"count":${texts.length},"next":null,"previous":null,"results":[${texts.join(',')}]}`
+}
