@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson, usageOf } from './acceptance.ts'
+import { describeAddresses } from './posthog-node-addresses.ts'
 
 // Published versions of posthog-node, unmodified, over real sockets. Source: docs/wire/clients.md 3.1, 13 rows 1–13.
 
@@ -382,6 +383,8 @@ describe('posthog-node 5.70.0 evaluating once per request', () => {
     assert.ok(called.some(({ properties }) => properties.$feature_flag === 'multi' && properties.$feature_flag_id > 0))
   })
 })
+
+describeAddresses(() => acceptance)
 
 describe('what all of them sent', () => {
   it('shows as charged and imported, each event once', async () => {
