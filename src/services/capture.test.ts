@@ -81,6 +81,7 @@ describe('capture service', () => {
       kind: 'accepted',
       rejects: [],
       rejectedCount: 0,
+      overQuota: [],
     })
     assert.deepEqual(
       appended.map(({ lane, records }) => [lane, records.recordCount]),

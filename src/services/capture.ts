@@ -12,6 +12,7 @@ import {
   type ReceivedRequest,
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
+import type { QuotaResource } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -34,17 +35,36 @@ export interface CaptureDependencies {
 }
 
 export type CaptureOutcome =
-  /** Durable. `rejects` are events of an import that were left out; `rejectedCount` counts all of them. */
-  | { readonly kind: 'accepted'; readonly rejects: readonly CapturedReject[]; readonly rejectedCount: number }
+  /**
+   * Durable. `rejects` are events of an import that were left out; `rejectedCount` counts all of them. `overQuota` are
+   * events that a quota left out, in the order of the logs; on v0 it may have left nothing.
+   */
+  | {
+      readonly kind: 'accepted'
+      readonly rejects: readonly CapturedReject[]
+      readonly rejectedCount: number
+      readonly overQuota: readonly OverQuotaEvent[]
+    }
+  /** v1 alone. Nothing is stored: the quota of events is used up, or others left nothing of the batch. */
+  | { readonly kind: 'over_quota' }
+  /** Nothing is stored: the instance takes historical migrations only. Clients are told that all is well. */
+  | { readonly kind: 'discarded' }
   | { readonly kind: 'unknown_project' }
   /** Nothing is stored: one event is bad. */
   | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number }
   /** Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. */
   | { readonly kind: 'unavailable' }
 
+export interface OverQuotaEvent {
+  readonly uuid: string
+  readonly resource: QuotaResource
+}
+
 /** A request whose events were prepared elsewhere, for no project yet. */
 export interface PreparedRequest {
   readonly token: string
+  /** `v0` unless given. Quotas differ in what they leave of a batch, and in the answer. */
+  readonly protocol?: 'v0' | 'v1'
   readonly historicalMigration: boolean
   readonly eventCount: number
   readonly outcome: PreparedEvents | RefusedRequest
@@ -156,7 +176,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     }
     for (const lane in acceptedByLane) acceptedCounters.get(lane as Lane)!.inc(acceptedByLane[lane as Lane]!)
     if (rejectedCount > 0) metrics.eventsRefused.inc({ reason: 'timestamp_invalid' }, rejectedCount)
-    return rejectedCount === 0 ? nothingRejected : { kind: 'accepted', rejects, rejectedCount }
+    return rejectedCount === 0 ? nothingRejected : { kind: 'accepted', rejects, rejectedCount, overQuota: [] }
   }
 
   /** A request that spans both logs is answered by the worst of them; what is stored twice after a retry counts once. */
@@ -228,7 +248,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   }
 }
 
-const nothingRejected: CaptureOutcome = { kind: 'accepted', rejects: [], rejectedCount: 0 }
+const nothingRejected: CaptureOutcome = { kind: 'accepted', rejects: [], rejectedCount: 0, overQuota: [] }
 /** Events of an unknown key where those are accepted: answered like others, and dropped. */
 const nothingStored = nothingRejected
 

@@ -147,6 +147,10 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
       if (exchange.beacon) exchange.reply.code(204).send()
       else sendJson(exchange.reply, 200, accepted)
       break
+    case 'over_quota':
+    case 'discarded':
+      sendJson(exchange.reply, 200, accepted)
+      break
     case 'refused':
       sendError(exchange.reply, eventRefused(outcome.refusal))
       break

@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { noQuotas } from '../project.ts'
+import { quotaOf, quotaResourceOf } from './quota-resource.ts'
+
+const no = () => false
+const yes = () => true
+
+test('exceptions, AI events and survey responses have quotas of their own, everything else is an event', () => {
+  assert.equal(quotaResourceOf('$exception', no), 'exceptions')
+  assert.equal(quotaResourceOf('$ai_generation', no), 'llm_events')
+  assert.equal(quotaResourceOf('$ai_anything_new', no), 'llm_events')
+  for (const name of ['survey sent', 'survey shown', 'survey dismissed'])
+    assert.equal(quotaResourceOf(name, no), 'survey_responses')
+  for (const name of ['$pageview', '$exceptions', '$exception ', '$ai', 'ai_generation', 'Survey sent', 'survey', ''])
+    assert.equal(quotaResourceOf(name, no), 'events', name)
+})
+
+test('the surveys of a product tour are ordinary events', () => {
+  assert.equal(quotaResourceOf('survey sent', yes), 'events')
+  assert.equal(quotaResourceOf('$exception', yes), 'exceptions')
+})
+
+test('a quota is found under the name of its resource', () => {
+  assert.equal(quotaOf({ ...noQuotas, llmEvents: 7 }, 'llm_events'), 7)
+  assert.equal(quotaOf({ ...noQuotas, surveyResponses: 0 }, 'survey_responses'), 0)
+  assert.equal(quotaOf({ ...noQuotas, surveyResponses: 0 }, 'recordings'), null)
+})
