@@ -42,7 +42,7 @@ export type CaptureParse = Result<IncomingRequest | 'no_event_left' | 'too_much_
 const valueBytesMin = 2
 
 /** An object of `JSON.parse`. Any own key; only read by names that no prototype has. */
-type Fields = { readonly [key: string]: unknown }
+export type Fields = { readonly [key: string]: unknown }
 
 interface Shape {
   readonly items: readonly Fields[]
@@ -132,7 +132,7 @@ function isEnvelope(root: Fields): boolean {
     : apiKey === undefined && typeof token === 'string'
 }
 
-function faultOfList(items: readonly unknown[], prefix: string): string | null {
+export function faultOfList(items: readonly unknown[], prefix: string): string | null {
   for (let index = 0; index < items.length; index++) {
     const item = items[index]
     if (!isObject(item)) return `${prefix}${index}`
@@ -143,7 +143,7 @@ function faultOfList(items: readonly unknown[], prefix: string): string | null {
 }
 
 /** The first field whose type no event may have, or null. Source: docs/wire/ingestion.md 2.2. */
-function faultOfFields(item: Fields): string | null {
+export function faultOfFields(item: Fields): string | null {
   const { token, $token, api_key: apiKey, uuid, properties, timestamp, offset, $set, $set_once: setOnce } = item
   if ((token !== undefined ? 1 : 0) + ($token !== undefined ? 1 : 0) + (apiKey !== undefined ? 1 : 0) > 1)
     return 'api_key'
@@ -168,7 +168,11 @@ function tokenOf(items: readonly Fields[], envelope: Fields | null, outside: str
       token = own
     }
   }
-  token ??= outside
+  return checkedToken(token ?? outside)
+}
+
+/** The key, trimmed, unless it is missing or no project can have it. Source: docs/wire/ingestion.md 2.4. */
+export function checkedToken(token: string | null): Result<string, WireError> {
   if (token === null) return err(captureErrors.missingApiKey)
   const trimmed = token.trim()
   const fault = faultOfToken(trimmed)
@@ -177,7 +181,7 @@ function tokenOf(items: readonly Fields[], envelope: Fields | null, outside: str
 
 const tokenBytesMax = 64
 
-function faultOfToken(token: string): ApiKeyFault | null {
+export function faultOfToken(token: string): ApiKeyFault | null {
   if (token === '') return 'empty'
   if (Buffer.byteLength(token) > tokenBytesMax) return 'too_long'
   for (let at = 0; at < token.length; at++) if (token.charCodeAt(at) > 0x7f) return 'not_ascii'
@@ -185,7 +189,7 @@ function faultOfToken(token: string): ApiKeyFault | null {
   return token.includes('\0') ? 'null_byte' : null
 }
 
-function tokenIn(item: Fields): string | null {
+export function tokenIn(item: Fields): string | null {
   const { token, $token, api_key: apiKey, properties } = item
   const own = token ?? $token ?? apiKey
   if (typeof own === 'string') return own
@@ -198,7 +202,7 @@ function tokenFieldOf(envelope: Fields): string | null {
 }
 
 /** The key that a refused request seems to name: good enough to keep the reject where its project finds it. */
-function tokenHint(root: unknown): string | null {
+export function tokenHint(root: unknown): string | null {
   const holder = Array.isArray(root) ? root[0] : root
   return isObject(holder) ? (tokenIn(holder)?.trim() ?? null) : null
 }
@@ -231,12 +235,7 @@ function incomingEvent(
   const properties = isObject(item.properties) ? item.properties : emptyProperties
   const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
   const cookielessMode = properties.$cookieless_mode
-  const own = item.distinct_id ?? item.$distinct_id ?? null
-  const propertiesStart = slices[base + slice.properties]!
-  const distinctId =
-    own === null
-      ? distinctIdIn(properties, payload, propertiesStart, ids)
-      : idText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
+  const distinctId = distinctIdOf(item, payload, slices, base, ids)
   if (distinctId === undefined) return null
   return {
     name: hasName(item) ? (item.event as string) : '$identify',
@@ -251,6 +250,21 @@ function incomingEvent(
     setJson: isObject(item.$set) ? textAt(payload, slices, base + slice.set) : null,
     setOnceJson: isObject(item.$set_once) ? textAt(payload, slices, base + slice.setOnce) : null,
   }
+}
+
+/** Null: it has none. Undefined: it is a list or an object and too long. Source: docs/wire/ingestion.md 2.5. */
+export function distinctIdOf(
+  item: Fields,
+  payload: CapturePayload,
+  slices: ItemSlices,
+  base: number,
+  ids: IdAllowance = { bytesLeft: structuredIdBytesMax },
+): string | null | undefined {
+  const own = item.distinct_id ?? item.$distinct_id ?? null
+  if (own !== null)
+    return idText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
+  const properties = isObject(item.properties) ? item.properties : emptyProperties
+  return distinctIdIn(properties, payload, slices[base + slice.properties]!, ids)
 }
 
 function distinctIdIn(
@@ -283,7 +297,7 @@ function idText(
 }
 
 /** `messageId` of old libraries counts when it is a UUID. Source: docs/wire/clients.md 5.2. */
-function uuidOf(item: Fields): string | null {
+export function uuidOf(item: Fields): string | null {
   if (typeof item.uuid === 'string' && item.uuid !== '') return parseUuid(item.uuid)
   return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
 }
@@ -299,11 +313,11 @@ function isPerformanceEvent(item: Fields): boolean {
   return item.event === '$performance_event'
 }
 
-function hasName(item: Fields): boolean {
+export function hasName(item: Fields): boolean {
   return typeof item.event === 'string'
 }
 
-function isObject(value: unknown): value is Fields {
+export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

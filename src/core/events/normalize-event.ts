@@ -2,8 +2,8 @@
 // distinct ids, times, uuids and lanes; what a bad item means for its request is decided by `prepare-events.ts`.
 
 import { err, ok, type Result } from '../result.ts'
-import type { CapturedEvent, Lane } from './captured-event.ts'
-import { eventTime } from './event-time.ts'
+import { type CapturedEvent, edgeNote, type Lane } from './captured-event.ts'
+import { eventTime, isTimeUnreadable } from './event-time.ts'
 import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent } from './incoming-event.ts'
 
@@ -13,8 +13,13 @@ export interface EventContext {
   readonly token: string
   readonly historicalMigration: boolean
   readonly importJobId: number
+  /** When the request arrived: the `now` of the timestamp rules. */
   readonly receivedAtMs: number
+  /** When it is accepted: later only for what is replayed. */
+  readonly capturedAtMs: number
   readonly sentAtMs: number | null
+  /** Live events of the main lane at least this old become imports; null: none do. */
+  readonly rerouteOlderThanMs: number | null
   /** Address of the connection, '' when unknown. */
   readonly ip: string
   readonly random: RandomUint32
@@ -31,6 +36,9 @@ export const eventRefusals = [
 ] as const
 export type EventRefusal = (typeof eventRefusals)[number]
 
+/** Flagged events that no created import job claims share this one. */
+export const importWithoutJob = 1
+
 const nameLengthMax = 200
 const distinctIdLengthMax = 200
 /** Of the JSON texts of one event; more would not fit what reads the log. Source: docs/wire/ingestion.md 9. */
@@ -40,35 +48,46 @@ export const aiEventBytesMax = 8 * 1024 * 1024
 /** @returns the event, complete, or why there is none. Source: docs/wire/ingestion.md 1.7 (order), 2.5–2.7, 3, 5. */
 export function normalizeEvent(item: IncomingEvent, context: EventContext): Result<CapturedEvent, EventRefusal> {
   if (item.name === '') return err('missing_event_name')
-  const { historicalMigration, receivedAtMs, sentAtMs } = context
-  const time = eventTime({
+  const { receivedAtMs, sentAtMs } = context
+  const timeInput = {
     timestamp: item.timestamp,
     offsetMs: item.offsetMs,
     ignoreSentAt: item.ignoreSentAt,
     sentAtMs,
     receivedAtMs,
-    historicalMigration,
-  })
+    historicalMigration: context.historicalMigration,
+  }
+  const time = eventTime(timeInput)
   if (!time.ok) return time
-  const distinctId = item.distinctId === null ? '' : normalizeDistinctId(item.distinctId)
-  if (distinctId === '') return err('missing_distinct_id')
+  const timestampMs = time.value
+  const sentId = item.distinctId === null ? '' : storableId(item.distinctId)
+  if (sentId === '') return err('missing_distinct_id')
   if (item.cookielessModeInvalid) return err('invalid_cookieless_mode')
-  const lane = laneOf(item.name, historicalMigration)
-  if (!fitsTheLog(item, lane)) return err(lane === 'ai' ? 'ai_event_too_large' : 'event_too_large')
+  const ownLane = laneOf(item.name, context.historicalMigration)
+  if (!fitsTheLog(item, ownLane)) return err(ownLane === 'ai' ? 'ai_event_too_large' : 'event_too_large')
+  const rerouted = ownLane === 'main' && isOldEnough(timestampMs, context)
+  const historicalMigration = context.historicalMigration || rerouted
+  const name = storedName(item.name, historicalMigration)
+  const distinctId = cutToCodePoints(sentId, distinctIdLengthMax)
+  const timeUnreadable = timestampMs === receivedAtMs && isTimeUnreadable(timeInput)
   return ok({
     projectId: context.projectId,
     token: context.token,
-    lane,
+    lane: rerouted ? 'historical' : ownLane,
     historicalMigration,
-    importJobId: context.importJobId,
+    importJobId: rerouted ? importWithoutJob : context.importJobId,
     protocol: 'v0',
     personProcessingForcedOff: false,
+    notes:
+      (timeUnreadable ? edgeNote.timeUnreadable : 0) |
+      (distinctId.length < sentId.length ? edgeNote.distinctIdCut : 0) |
+      (name.length < item.name.length && name.length >= nameLengthMax ? edgeNote.nameCut : 0),
     receivedAtMs,
-    capturedAtMs: receivedAtMs,
-    timestampMs: time.value,
+    capturedAtMs: context.capturedAtMs,
+    timestampMs,
     sentAtMs,
-    uuid: item.uuid ?? newEventUuid(time.value, context.random),
-    name: storedName(item.name, historicalMigration),
+    uuid: item.uuid ?? newEventUuid(timestampMs, context.random),
+    name,
     distinctId,
     ip: item.captureInternal ? '127.0.0.1' : context.ip,
     propertiesJson: item.propertiesJson,
@@ -77,11 +96,19 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   })
 }
 
+/** Source: docs/wire/ingestion.md 5, age rerouting. */
+function isOldEnough(timestampMs: number, { rerouteOlderThanMs, receivedAtMs }: EventContext): boolean {
+  return rerouteOlderThanMs !== null && timestampMs <= receivedAtMs - rerouteOlderThanMs
+}
+
 /** NUL becomes U+FFFD, more than 200 code points are cut; '' when only blanks are left. Other blanks are kept. */
 export function normalizeDistinctId(text: string): string {
+  return cutToCodePoints(storableId(text), distinctIdLengthMax)
+}
+
+function storableId(text: string): string {
   const clean = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
-  if (isBlank(clean)) return ''
-  return cutToCodePoints(clean, distinctIdLengthMax)
+  return isBlank(clean) ? '' : clean
 }
 
 const aiEventNames = new Set([
@@ -106,7 +133,7 @@ export function laneOf(name: string, historicalMigration: boolean): Lane {
 }
 
 /** `$group_identify` and `$groupidentify` are one event; an import stores the SDKs' name. Source: docs/wire/import.md 3.7. */
-function storedName(name: string, historicalMigration: boolean): string {
+export function storedName(name: string, historicalMigration: boolean): string {
   if (historicalMigration && name === '$group_identify') return '$groupidentify'
   return cutToCodePoints(name, nameLengthMax)
 }
