@@ -21,7 +21,7 @@ const sdks = [
   },
   {
     version: '7.91.1',
-    flagsPath: '/flags/?v=2',
+    flagsPath: '/flags/?v=4',
     definitionsPath: '/flags/definitions',
     revalidates: true,
     identifies: '$set',
@@ -65,6 +65,10 @@ for (const sdk of sdks) {
       assert.deepEqual(payload, { a: 1 })
       assert.equal(seen.with_property, true)
       assert.equal(seen.with_group, true)
+      const asked = acceptance.proxy.exchanges
+        .map(({ path }) => path)
+        .filter(path => /^\/(flags|decide)\/\?/.test(path))
+      assert.deepEqual([...new Set(asked)], [sdk.flagsPath])
     })
 
     it('evaluates by itself, and asks again with the entity tag when it has one', () => {
@@ -153,4 +157,44 @@ it('the README’s program for Python works as printed', async () => {
   assert.equal(output, 'new-checkout is True\n')
   const [order] = (await storedEvents(pennon, 'ada')).filter(({ event }) => event === 'order placed')
   assert.equal(order?.properties['$feature/new-checkout'], true)
+})
+
+it('PostHog’s provider for OpenFeature reads values by their type and payloads as objects, one flag a request', async () => {
+  const { proxy } = acceptance
+  const newest = sdks.at(-1)!
+  proxy.take()
+  const program = `
+import json, sys
+from openfeature import api
+from openfeature.contrib.provider.posthog import PostHogProvider
+from openfeature.evaluation_context import EvaluationContext
+from posthog import Posthog
+host, project_key = sys.argv[1:]
+posthog = Posthog(project_key, host=host)
+api.set_provider(PostHogProvider(posthog, send_feature_flag_events=False))
+flags = api.get_client()
+ada = EvaluationContext("ada")
+gold = EvaluationContext("ada", {"groups": {"company": "acme"}, "group_properties": {"company": {"tier": "gold"}}})
+nowhere = flags.get_boolean_details("nowhere", True, ada)
+print(json.dumps({
+    "object": flags.get_object_value("bool-on", {}, ada),
+    "boolean": [flags.get_boolean_value(key, default, ada) for key, default in (("bool-on", False), ("bool-off", True))],
+    "string": flags.get_string_value("multi", "default", ada),
+    "by property": flags.get_boolean_value("local-prop", False, EvaluationContext("ada", {"plan": "pro"})),
+    "by group": flags.get_boolean_value("group-flag", False, gold),
+    "nowhere": [nowhere.value, nowhere.error_code],
+}))
+posthog.shutdown()
+`
+  const { stdout } = await promisify(execFile)(pythonWith(newest.version), ['-c', program, proxy.url, testProjectKey], {
+    timeout: 60_000,
+  })
+  assert.deepEqual(JSON.parse(stdout), {
+    ...{ object: { a: 1 }, boolean: [true, false], string: 'variant-a', 'by property': true, 'by group': true },
+    nowhere: [true, 'FLAG_NOT_FOUND'],
+  })
+  assert.deepEqual(
+    proxy.take().map(({ path, status }) => `${status} ${path}`),
+    Array(7).fill(`200 ${newest.flagsPath}`),
+  )
 })
