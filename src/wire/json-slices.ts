@@ -140,9 +140,9 @@ function isKey(json: Uint8Array, start: number, end: number, key: Uint8Array): b
   return length > key.length && hasBackslash(json, start, end) && unescaped(json, start, end) === asText(key)
 }
 
-/** Keys that matter have at most 12 characters, so at most 72 bytes when each is written as an escape. */
+/** Keys that matter have at most 14 characters, so at most 84 bytes when each is written as an escape. */
 function hasBackslash(json: Uint8Array, start: number, end: number): boolean {
-  if (end - start > 74) return false
+  if (end - start > 86) return false
   for (let at = start; at < end; at++) if (json[at] === backslash) return true
   return false
 }
