@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type EventTimeInput, eventTime } from './event-time.ts'
+import { type EventTimeInput, eventTime, type StrictEventTimeInput, strictEventTime } from './event-time.ts'
 
 const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
 const hourMs = 3_600_000
@@ -68,5 +68,63 @@ describe('eventTime of a historical migration', () => {
     for (const timestamp of ['soon', '', '1899-12-31T23:59:59Z', '2300-01-01T00:00:00Z']) {
       assert.equal(timeOf({ timestamp, historicalMigration }), 'timestamp_invalid')
     }
+  })
+})
+
+function strictTimeOf(timestamp: string, over: Partial<StrictEventTimeInput> = {}): string {
+  const time = strictEventTime({
+    timestamp,
+    disableSkewCorrection: false,
+    sentAtMs: receivedAtMs,
+    receivedAtMs,
+    historicalMigration: false,
+    ...over,
+  })
+  return time.ok ? new Date(time.value).toISOString() : time.error
+}
+
+describe('strictEventTime', () => {
+  it('corrects the client clock, and judges the future afterwards', () => {
+    const sentAtMs = receivedAtMs + 10_000
+    assert.equal(strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs }), '2025-07-01T09:59:50.000Z')
+    assert.equal(strictTimeOf('2025-07-02T10:00:10Z', { sentAtMs }), '2025-07-02T10:00:00.000Z')
+    assert.equal(strictTimeOf('2025-07-02T10:00:10.001Z', { sentAtMs }), '2025-07-01T11:00:00.000Z')
+    assert.equal(strictTimeOf('2900-01-01T00:00:00Z', { sentAtMs }), '2025-07-01T11:00:00.000Z')
+  })
+  it('leaves a time alone, a future one too, when the client asks for that', () => {
+    const over = { disableSkewCorrection: true, sentAtMs: receivedAtMs + 10_000 }
+    assert.equal(strictTimeOf('2025-07-01T10:00:00Z', over), '2025-07-01T10:00:00.000Z')
+    assert.equal(strictTimeOf('2027-07-01T10:00:00Z', over), '2027-07-01T10:00:00.000Z')
+    assert.equal(strictTimeOf('2300-01-01T00:00:00Z', over), 'timestamp_invalid')
+  })
+  it('takes an import as written but for the far future, whatever else it asks for', () => {
+    const over = { historicalMigration: true, disableSkewCorrection: true, sentAtMs: receivedAtMs + 10_000 }
+    assert.equal(strictTimeOf('2023-01-01T00:00:00Z', over), '2023-01-01T00:00:00.000Z')
+    assert.equal(strictTimeOf('2025-07-02T10:00:01Z', over), '2025-07-01T11:00:00.000Z')
+    assert.equal(strictTimeOf('2300-01-01T00:00:00Z', over), 'timestamp_invalid')
+  })
+  it('refuses every text without a zone, the lenient forms, and what cannot be stored', () => {
+    const texts = [
+      '',
+      'soon',
+      '2025-07-01T10:00:00',
+      '2025-07-01',
+      '2025-07-01T10:00:00+03',
+      '2025-07-01T10:00:00+0300',
+    ]
+    for (const text of [...texts, '1751364000', '1899-12-31T23:59:59Z', '2025-02-30T00:00:00Z'])
+      assert.equal(strictTimeOf(text), 'timestamp_invalid', text)
+    assert.equal(strictTimeOf('2025-07-01t13:00:00.123456789+03:00'), '2025-07-01T10:00:00.123Z')
+    assert.equal(strictTimeOf('2025-07-01 07:00:00-03:00'), '2025-07-01T10:00:00.000Z')
+  })
+  it('is never before what can be stored, however wrong the client clock', () => {
+    assert.equal(
+      strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs: Date.parse('9999-01-01T00:00:00Z') }),
+      '1970-01-01T00:00:00.000Z',
+    )
+    assert.equal(
+      strictTimeOf('2025-07-01T10:00:00Z', { sentAtMs: Date.parse('2225-07-01T00:00:00Z') }),
+      '2025-07-01T11:00:00.000Z',
+    )
   })
 })

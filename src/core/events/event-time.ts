@@ -2,7 +2,7 @@
 // refused event is the caller's business.
 
 import { err, ok, type Result } from '../result.ts'
-import { parseTimestampText } from './timestamp-text.ts'
+import { parseStrictTimestampText, parseTimestampText } from './timestamp-text.ts'
 
 export interface EventTimeInput {
   /** The event's own `timestamp`, as sent; null when it has none. */
@@ -36,20 +36,64 @@ const yearZeroMs = Date.parse('0000-01-01T00:00:00Z')
  */
 export function eventTime(input: EventTimeInput): Result<number, 'timestamp_invalid'> {
   const written = input.timestamp === null ? null : readableTime(input.timestamp)
-  if (input.historicalMigration) return historicalEventTime(input, written)
+  if (input.historicalMigration) {
+    if (input.timestamp === null) return ok(input.receivedAtMs)
+    return written === null ? err('timestamp_invalid') : ok(notFarAhead(written, input.receivedAtMs))
+  }
   const { receivedAtMs, sentAtMs, offsetMs } = input
   let timeMs = receivedAtMs
   if (written !== null) timeMs = sentAtMs === null || input.ignoreSentAt ? written : written - (sentAtMs - receivedAtMs)
   if (offsetMs !== null) timeMs = receivedAtMs - offsetMs
-  if (timeMs - receivedAtMs > futureToleranceMs) return ok(receivedAtMs)
-  if (timeMs < yearZeroMs) return ok(0)
-  return ok(timeMs < readableFromMs ? receivedAtMs : timeMs)
+  return ok(storableTime(timeMs, receivedAtMs))
 }
 
-function historicalEventTime(input: EventTimeInput, written: number | null): Result<number, 'timestamp_invalid'> {
-  if (input.timestamp === null) return ok(input.receivedAtMs)
-  if (written === null) return err('timestamp_invalid')
-  return ok(written - input.receivedAtMs > futureToleranceMs ? input.receivedAtMs : written)
+/**
+ * Whether a live event has the time of receipt because its own cannot be read, or lies outside what can be stored. Asked
+ * of the few events whose time turned out to be `receivedAtMs`.
+ */
+export function isTimeUnreadable(input: EventTimeInput): boolean {
+  const { timestamp, historicalMigration, offsetMs, sentAtMs, receivedAtMs } = input
+  if (timestamp === null || historicalMigration || offsetMs !== null) return false
+  const written = readableTime(timestamp)
+  if (written === null) return true
+  return sentAtMs !== null && !input.ignoreSentAt && written - (sentAtMs - receivedAtMs) < readableFromMs
+}
+
+export interface StrictEventTimeInput {
+  readonly timestamp: string
+  /** The client asks for its own time, unchanged. */
+  readonly disableSkewCorrection: boolean
+  /** When the client says it sent the request, epoch ms, by its own clock. */
+  readonly sentAtMs: number
+  readonly receivedAtMs: number
+  readonly historicalMigration: boolean
+}
+
+/**
+ * The same for protocol v1, where every event has a time in RFC 3339, with its zone. What differs from `eventTime`: a
+ * client that disables the correction is believed about the future too, and text that cannot be read never becomes the
+ * server's time.
+ * @returns err('timestamp_invalid') for any other text, and for instants that cannot be stored.
+ * Source: docs/wire/ingestion.md 3, 4.1, 4.3; docs/wire/import.md §3.6.
+ */
+export function strictEventTime(input: StrictEventTimeInput): Result<number, 'timestamp_invalid'> {
+  const written = parseStrictTimestampText(input.timestamp)
+  const { receivedAtMs, sentAtMs, historicalMigration } = input
+  const isAsWritten = historicalMigration || input.disableSkewCorrection
+  if (written === null || written < readableFromMs || (isAsWritten && written >= readableBeforeMs))
+    return err('timestamp_invalid')
+  if (isAsWritten) return ok(historicalMigration ? notFarAhead(written, receivedAtMs) : written)
+  return ok(storableTime(written - (sentAtMs - receivedAtMs), receivedAtMs))
+}
+
+/** What a correction made of a time: neither far ahead of the server's clock nor before what can be stored. */
+function storableTime(timeMs: number, receivedAtMs: number): number {
+  if (timeMs < yearZeroMs) return 0
+  return timeMs < readableFromMs ? receivedAtMs : notFarAhead(timeMs, receivedAtMs)
+}
+
+function notFarAhead(timeMs: number, receivedAtMs: number): number {
+  return timeMs - receivedAtMs > futureToleranceMs ? receivedAtMs : timeMs
 }
 
 function readableTime(text: string): number | null {

@@ -25,6 +25,16 @@ export function parseZonedTimestampText(text: string): number | null {
   return iso === null || !iso.hasZone ? null : iso.epochMs
 }
 
+/**
+ * Epoch ms of an RFC 3339 text, whose zone is `Z` or `±HH:MM` and nothing shorter; null for anything else.
+ * Source: docs/wire/ingestion.md 4.1.
+ */
+export function parseStrictTimestampText(text: string): number | null {
+  const last = text.length - 1
+  const isUtc = (text.charCodeAt(last) | caseBit) === lowerZ
+  return isUtc || text.charCodeAt(last - 2) === colon ? parseZonedTimestampText(text) : null
+}
+
 /** `YYYY-MM-DDTHH:MM:SS[.fraction][Z|±HH[[:]MM]]`; T and Z in either case, T may be a blank. */
 function parseIsoDateTime(text: string): { epochMs: number; hasZone: boolean } | null {
   const length = text.length
@@ -206,3 +216,4 @@ const upperT = 0x54
 const upperZ = 0x5a
 const lowerT = 0x74
 const lowerZ = 0x7a
+const caseBit = 0x20
