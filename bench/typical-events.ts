@@ -73,6 +73,7 @@ function typicalEvent(number: number, random: () => number, options: TypicalEven
     importJobId: 0,
     protocol: 'v0',
     personProcessingForcedOff: false,
+    notes: 0,
     receivedAtMs: timestampMs,
     capturedAtMs: timestampMs,
     timestampMs,

@@ -34,6 +34,8 @@ export interface Config {
   readonly rejectRetentionDays: number
   readonly freeBytesMin: number
   readonly queryTimeoutSeconds: number
+  /** Live events at least this many days old become imports; null: none do. */
+  readonly rerouteOlderThanDays: number | null
   readonly logLevel: LogLevel
 }
 
@@ -179,6 +181,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'seconds, from 1 to 600',
     wholeNumber(1, 600),
     'longest event query',
+  ),
+  rerouteOlderThanDays: setting(
+    'PENNON_REROUTE_OLDER_THAN_DAYS',
+    '',
+    'days, from 1 to 3650, or nothing',
+    orNull(wholeNumber(1, 3650)),
+    'live events at least this old take the historical lane: out of order with newer ones of their id, and never charged',
   ),
   logLevel: setting('PENNON_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels), 'how much is logged'),
 }

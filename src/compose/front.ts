@@ -198,6 +198,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       trustedProxies: trustedProxiesOf(config),
       clock,
       random: pooledRandomUint32(randomFillSync),
+      rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
     }),
     ...flagDefinitionsRoutes({ ...serverKeys, isOverFlagQuota: flagRequests.isOverQuota }),
     ...remoteConfigPayloadRoutes({

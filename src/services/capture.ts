@@ -2,11 +2,10 @@
 // when the log has them. Keeps what it refuses where the project finds it. Knows nothing of HTTP; `http/handlers/capture.ts`
 // turns outcomes into answers.
 
-import { type CapturedReject, type Lane, lanes } from '#core/events/captured-event.ts'
+import { type CapturedReject, importWithoutJob, type Lane, lanes } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { EventRefusal } from '#core/events/normalize-event.ts'
 import {
-  importWithoutJob,
   type PreparedEvents,
   prepareEvents,
   type ReceivedRequest,

@@ -14,6 +14,7 @@ export interface CaptureJob {
   readonly input: Omit<CaptureInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   readonly receivedAtMs: number
   readonly ip: string
+  readonly rerouteOlderThanMs: number | null
 }
 
 export interface FlagsJob {
@@ -59,8 +60,9 @@ parentPort?.on('message', (job: DecodeJob) => {
     parentPort!.postMessage(packFlags(decodeFlags(body, job.context)))
     return
   }
-  const { input, receivedAtMs, ip } = job
-  const prepared = decodeAndPrepare({ ...input, body: asBuffer(input.body) }, { receivedAtMs, ip, random })
+  const { input, receivedAtMs, ip, rerouteOlderThanMs } = job
+  const received = { receivedAtMs, ip, random, rerouteOlderThanMs }
+  const prepared = decodeAndPrepare({ ...input, body: asBuffer(input.body) }, received)
   parentPort!.postMessage(prepared, transferable(prepared))
 })
 

@@ -33,10 +33,7 @@ interface Vector {
 
 const groups = new Set(['transport', 'auth', 'shape', 'coerce', 'timestamp', 'historical', 'sink'])
 /** What this edge does not decide yet, or a later stage does. */
-const elsewhere = new Map([
-  ['historical-113', 'an import-only deployment'],
-  ['historical-114', 'age rerouting'],
-])
+const elsewhere = new Map([['historical-113', 'an import-only deployment']])
 
 const vectors = (vectorFile.vectors as readonly unknown[] as readonly Vector[]).filter(
   vector => groups.has(vector.group) && !elsewhere.has(vector.id) && vector.steps === undefined,
@@ -46,8 +43,10 @@ describe('capture edge, ingestion vectors', () => {
   for (const vector of vectors) {
     it(`${vector.id}: ${vector.description}`, async t => {
       const { config } = vector
+      const rerouting = config?.historical_rerouting as { enabled: boolean; days: number } | undefined
       const server = await startCaptureServer(t, {
         ...(vector.now === undefined ? {} : { now: vector.now }),
+        ...(rerouting?.enabled === true ? { rerouteOlderThanDays: rerouting.days } : {}),
         unknownKeys: config?.token_validation === 'off' ? 'accept' : 'reject',
         wrapLog: log =>
           config?.sink === 'unavailable'

@@ -105,6 +105,8 @@ function capturedEvents(body: string, headers: Record<string, string>, vector: V
         historicalMigration: parsed.historical_migration === true,
         importJobId: parsed.historical_migration === true ? 1 : 0,
         receivedAtMs: Date.parse(vector.now ?? file.meta.now_default),
+        capturedAtMs: Date.parse(vector.now ?? file.meta.now_default),
+        rerouteOlderThanMs: null,
         sentAtMs: null,
         ip: headers['X-Forwarded-For'] ?? file.meta.client_ip_default,
         random: () => 7,

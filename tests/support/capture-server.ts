@@ -45,6 +45,7 @@ export interface CaptureServerOptions {
   /** Stands before the memory log, to make it fail. */
   readonly wrapLog?: (log: EventLogWriter) => EventLogWriter
   readonly threadEntry?: URL
+  readonly rerouteOlderThanDays?: number
 }
 
 export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
@@ -79,6 +80,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       trustedProxies: trustedProxies.value,
       clock,
       random: pooledRandomUint32(randomFillSync),
+      rerouteOlderThanMs: options.rerouteOlderThanDays === undefined ? null : options.rerouteOlderThanDays * 86_400_000,
     }),
     logger,
     metrics,

@@ -11,6 +11,7 @@ export function aCapturedEvent(n: number, over: Partial<CapturedEvent> = {}): Ca
     importJobId: 0,
     protocol: 'v0',
     personProcessingForcedOff: false,
+    notes: 0,
     receivedAtMs: 1_790_000_000_000 + n,
     capturedAtMs: 1_790_000_000_001 + n,
     timestampMs: 1_789_999_999_000 + n,

@@ -22,6 +22,19 @@ export function logLaneOf(lane: Lane): LogLane {
   return lane === 'historical' ? 'historical' : 'main'
 }
 
+/** Flagged events that no created import job claims share this one. */
+export const importWithoutJob = 1
+
+/** What the edge could not take as it was sent, of an event that it accepted: bits of `notes`. */
+export const edgeNote = {
+  /** `timestamp` cannot be read, or lies where nothing can be stored: the event has the time of receipt. */
+  timeUnreadable: 1,
+  /** The distinct id was cut. */
+  distinctIdCut: 2,
+  /** The name was cut. */
+  nameCut: 4,
+} as const
+
 export interface CapturedEvent {
   readonly projectId: number
   /** The project API key it came with, for people who look at the log. */
@@ -34,6 +47,8 @@ export interface CapturedEvent {
   readonly protocol: 'v0' | 'v1'
   /** The edge switched person processing off (hot key, illegal v1 id): wins over the event's own wish. */
   readonly personProcessingForcedOff: boolean
+  /** Bits of `edgeNote`; 0 where all was well. */
+  readonly notes: number
   /** When the request arrived, epoch ms; the `now` of the timestamp rules. */
   readonly receivedAtMs: number
   /** When the event was accepted, epoch ms: stored as `captured_at`. */

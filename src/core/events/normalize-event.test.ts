@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { edgeNote } from './captured-event.ts'
 import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
 import { type EventContext, eventBytesMax, laneOf, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
 import { cutRejectBody, prepareEvents, rejectBodyBytesMax, rejectCountMax } from './prepare-events.ts'
@@ -11,6 +12,8 @@ const context: EventContext = {
   importJobId: 0,
   receivedAtMs: Date.parse('2025-07-01T11:00:00Z'),
   sentAtMs: null,
+  capturedAtMs: Date.parse('2025-07-01T11:00:00Z'),
+  rerouteOlderThanMs: null,
   ip: '203.0.113.7',
   random: () => 0,
 }
@@ -48,6 +51,7 @@ describe('normalizeEvent', () => {
         importJobId: 0,
         protocol: 'v0',
         personProcessingForcedOff: false,
+        notes: 0,
         receivedAtMs: context.receivedAtMs,
         capturedAtMs: context.receivedAtMs,
         timestampMs: Date.parse('2025-07-01T10:00:00Z'),
@@ -114,6 +118,71 @@ describe('laneOf', () => {
       ['main', 'historical'],
       ['main', 'historical'],
     ])
+  })
+})
+
+describe('age rerouting', () => {
+  const dayMs = 86_400_000
+  const rerouted = (over: Partial<IncomingEvent>, contextOver: Partial<EventContext> = {}) => {
+    const outcome = normalized(over, { rerouteOlderThanMs: dayMs, ...contextOver })
+    assert.ok(outcome.ok)
+    const { lane, historicalMigration, importJobId, name } = outcome.value
+    return { lane, historicalMigration, importJobId, name }
+  }
+  const live = { lane: 'main', historicalMigration: false, importJobId: 0, name: 'signed up' }
+  const imported = { lane: 'historical', historicalMigration: true, importJobId: 1, name: 'signed up' }
+
+  it('makes an import of a live event from the threshold on, and of no younger one', () => {
+    assert.deepEqual(rerouted({ timestamp: '2025-06-30T11:00:00.001Z' }), live)
+    assert.deepEqual(rerouted({ timestamp: '2025-06-30T11:00:00.000Z' }), imported)
+    assert.deepEqual(rerouted({ timestamp: null, offsetMs: dayMs }), imported)
+    assert.deepEqual(rerouted({ timestamp: null }), live)
+    assert.deepEqual(rerouted({ timestamp: '1999-01-01T00:00:00Z' }, { rerouteOlderThanMs: null }), live)
+  })
+  it('goes by the corrected time', () => {
+    const sentAtMs = Date.parse('2025-06-20T11:00:00Z')
+    assert.deepEqual(rerouted({ timestamp: '2025-06-20T10:59:00Z' }, { sentAtMs }), live)
+  })
+  it('moves only what the main lane would take', () => {
+    const old = { timestamp: '2020-01-01T00:00:00Z' }
+    for (const [name, lane] of [
+      ['$exception', 'error_tracking'],
+      ['$$heatmap', 'heatmaps'],
+      ['$ai_span', 'ai'],
+    ] as const)
+      assert.deepEqual(rerouted({ ...old, name }), { ...live, lane, name })
+    assert.deepEqual(rerouted({ ...old, name: '$group_identify' }), { ...imported, name: '$groupidentify' })
+  })
+  it('leaves imports what they are', () => {
+    const imports = { historicalMigration: true, importJobId: 9 }
+    assert.deepEqual(rerouted({ timestamp: '2020-01-01T00:00:00Z' }, imports), { ...imported, importJobId: 9 })
+  })
+})
+
+describe('notes of an accepted event', () => {
+  const notesOf = (over: Partial<IncomingEvent>, contextOver: Partial<EventContext> = {}) => {
+    const outcome = normalized(over, contextOver)
+    assert.ok(outcome.ok)
+    return outcome.value.notes
+  }
+  it('tell a live time that cannot be read or stored from one that can', () => {
+    const sentAtMs = Date.parse('2225-07-01T11:00:00Z')
+    assert.equal(notesOf({ timestamp: 'yesterday' }), edgeNote.timeUnreadable)
+    assert.equal(notesOf({ timestamp: '1850-01-01T00:00:00Z' }), edgeNote.timeUnreadable)
+    assert.equal(notesOf({ timestamp: '1901-01-01T00:00:00Z' }, { sentAtMs }), edgeNote.timeUnreadable)
+    for (const timestamp of [null, '2025-07-01T11:00:00Z', '2025-07-03T11:00:00Z', '2025-06-01'])
+      assert.equal(notesOf({ timestamp }), 0, String(timestamp))
+    assert.equal(notesOf({ timestamp: 'yesterday', offsetMs: 0 }), 0)
+  })
+  it('tell what was cut', () => {
+    assert.equal(notesOf({ distinctId: 'x'.repeat(201) }), edgeNote.distinctIdCut)
+    assert.equal(notesOf({ distinctId: '\u{1f600}'.repeat(200) }), 0)
+    assert.equal(notesOf({ name: 'x'.repeat(201) }), edgeNote.nameCut)
+    assert.equal(notesOf({ name: '$group_identify' }, { historicalMigration: true }), 0)
+    assert.equal(
+      notesOf({ name: '\u{1f600}'.repeat(201), distinctId: '\u{1f600}'.repeat(201), timestamp: '?' }),
+      edgeNote.timeUnreadable | edgeNote.distinctIdCut | edgeNote.nameCut,
+    )
   })
 })
 

@@ -2,7 +2,7 @@
 // distinct ids, times, uuids and lanes; what a bad item means for its request is decided by `prepare-events.ts`.
 
 import { err, ok, type Result } from '../result.ts'
-import { type CapturedEvent, edgeNote, type Lane } from './captured-event.ts'
+import { type CapturedEvent, edgeNote, importWithoutJob, type Lane } from './captured-event.ts'
 import { eventTime, isTimeUnreadable } from './event-time.ts'
 import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent } from './incoming-event.ts'
@@ -35,9 +35,6 @@ export const eventRefusals = [
   'ai_event_too_large',
 ] as const
 export type EventRefusal = (typeof eventRefusals)[number]
-
-/** Flagged events that no created import job claims share this one. */
-export const importWithoutJob = 1
 
 const nameLengthMax = 200
 const distinctIdLengthMax = 200

@@ -2,7 +2,7 @@
 // runs on the event loop for small requests and in a decode thread for large ones (`wire/decode-capture.ts`).
 
 import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
-import { type CapturedReject, type Lane, logLaneOf } from './captured-event.ts'
+import { type CapturedReject, importWithoutJob, type Lane, logLaneOf } from './captured-event.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
 import { type EventContext, type EventRefusal, normalizeEvent } from './normalize-event.ts'
@@ -23,6 +23,8 @@ export interface ReceivedRequest {
   /** Address of the connection, '' when unknown. */
   readonly ip: string
   readonly random: RandomUint32
+  /** Live events of the main lane at least this old become imports. Absent: none do. */
+  readonly rerouteOlderThanMs?: number | null
 }
 
 export interface RefusedRequest {
@@ -34,9 +36,6 @@ export interface RefusedRequest {
 /** More rejects than a project may have in a second need not be carried. */
 export const rejectCountMax = 100
 export const rejectBodyBytesMax = 64 * 1024
-
-/** Flagged events that no created import job claims share this one. */
-export const importWithoutJob = 1
 
 /**
  * Normalises and encodes in order. The first bad event refuses the whole request, except a time that cannot be read in
@@ -84,6 +83,8 @@ function contextOf(request: IncomingRequest, projectId: number, received: Receiv
     historicalMigration,
     importJobId: historicalMigration ? importWithoutJob : 0,
     receivedAtMs: received.receivedAtMs,
+    capturedAtMs: received.receivedAtMs,
+    rerouteOlderThanMs: received.rerouteOlderThanMs ?? null,
     // Times of an import are taken as written, so no send time takes effect.
     sentAtMs: historicalMigration ? null : request.sentAtMs,
     ip: received.ip,

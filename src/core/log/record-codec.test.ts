@@ -20,6 +20,7 @@ const capturedEvent: fc.Arbitrary<CapturedEvent> = fc.record(
     importJobId: uint32,
     protocol: fc.constantFrom('v0' as const, 'v1' as const),
     personProcessingForcedOff: fc.boolean(),
+    notes: uint32,
     receivedAtMs: epochMs,
     capturedAtMs: epochMs,
     timestampMs: epochMs,

@@ -71,7 +71,7 @@ export class RecordEncoder {
     const view = this.#view
     writeHeader(view, start, kindEvent, flags, event)
     view.setUint32(start + field.ipLength, event.ip.length, true)
-    view.setUint32(start + field.fieldLength, 0, true)
+    view.setUint32(start + field.notes, event.notes, true)
     view.setFloat64(start + field.timestampMs, event.timestampMs, true)
     view.setFloat64(start + field.sentAtMs, event.sentAtMs ?? 0, true)
     let at = start + headerBytes

@@ -137,6 +137,7 @@ function decodeReject(view: DataView, start: number, head: string, body: string)
   const reasonEnd = distinctIdEnd + view.getUint32(start + field.ipLength, true)
   const fieldEnd = reasonEnd + view.getUint32(start + field.fieldLength, true)
   if (lane === undefined || fieldEnd !== head.length) return undefined
+    notes: view.getUint32(start + field.notes, true),
   return {
     projectId: view.getUint32(start + field.projectId, true),
     token: head.slice(0, tokenEnd),

@@ -28,6 +28,8 @@ export interface CaptureRouteDependencies {
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   readonly random: RandomUint32
+  /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane. Absent: none do. */
+  readonly rerouteOlderThanMs?: number | null
 }
 
 /** Where events are posted. Source: docs/wire/ingestion.md 1.1, 1.4 step 6, 2.3. */
@@ -93,10 +95,13 @@ function handleCapture(
   }
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
   const exchange = { reply, beacon: query.value.beacon, random }
+  const { rerouteOlderThanMs = null } = dependencies
   const decoded = decodeInline(input)
   switch (decoded.kind) {
-    case 'events':
-      return answerWhenStored(service.capture(decoded.request, { receivedAtMs, ip, random }, decoded.body), exchange)
+    case 'events': {
+      const received = { receivedAtMs, ip, random, rerouteOlderThanMs }
+      return answerWhenStored(service.capture(decoded.request, received, decoded.body), exchange)
+    }
     case 'too_much_work':
       return decodeElsewhere(dependencies, { input, receivedAtMs, ip }, exchange)
     default:
@@ -110,7 +115,8 @@ async function decodeElsewhere(
   exchange: Exchange,
 ): Promise<void> {
   const body = movableBytes(input.body)
-  const job: CaptureJob = { kind: 'capture', input: { ...input, body }, receivedAtMs, ip }
+  const { rerouteOlderThanMs = null } = dependencies
+  const job: CaptureJob = { kind: 'capture', input: { ...input, body }, receivedAtMs, ip, rerouteOlderThanMs }
   let prepared: PreparedCapture
   try {
     prepared = await dependencies.decodeThreads.run(job, body.length, [body.buffer])
