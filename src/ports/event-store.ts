@@ -4,6 +4,7 @@
 
 import type { EventIdentity, PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
+import type { EventUsage } from '#core/usage.ts'
 
 export interface EventRows {
   readonly events: readonly StoredEvent[]
@@ -87,10 +88,9 @@ export interface EventView extends Omit<StoredEvent, 'chargedAtMs' | 'groups' | 
   readonly createdAtMs: number
 }
 
-export interface UsageDay {
+export interface UsageDay extends EventUsage {
+  /** `YYYY-MM-DD`, UTC. */
   readonly day: string
-  readonly eventsCharged: number
-  readonly eventsImported: number
 }
 
 export interface RejectedQuery {

@@ -6,9 +6,11 @@ import type { Group, GroupType } from '#core/groups/group.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { IngestionSettings, Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
+import type { EventUsage, LiveUsage } from '#core/usage.ts'
 import type { ChunkOutcome } from './chunk-store.ts'
 import type { CohortStore, LinkedWrite } from './cohort-store.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
+import type { UsageDay } from './event-store.ts'
 import type { ExperimentStore } from './experiment-store.ts'
 import type { FlagOwnerStore } from './flag-owner-store.ts'
 import type { FlagPatch, NewFlag } from './flag-write.ts'
@@ -162,11 +164,7 @@ export interface UsageStore {
    * Sets the days' event counts as computed from the event store. The first counts that are set for a day before
    * `frozenBeforeDay` are its last: so a day is completed after a pause of the schedule, and stays as it was charged.
    */
-  saveEventCounts(
-    projectId: number,
-    days: readonly { day: string; eventsCharged: number; eventsImported: number }[],
-    frozenBeforeDay: string,
-  ): Promise<void>
+  saveEventCounts(projectId: number, days: readonly UsageDay[], frozenBeforeDay: string): Promise<void>
   listUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageRow[]>
   /** What was counted by all fronts on these days, the first and the last included; projects without any may be missing. */
   sumFlagRequests(
@@ -174,14 +172,18 @@ export interface UsageStore {
     fromDay: string,
     toDay: string,
   ): Promise<readonly { projectId: number; count: number }[]>
+  /** What was charged on these days, the first and the last included; projects without any usage may be missing. */
+  sumUsage(
+    projectIds: readonly number[],
+    fromDay: string,
+    toDay: string,
+  ): Promise<readonly (LiveUsage & { readonly projectId: number })[]>
   /** Project ids that exist; the usage schedule walks them. */
   listProjectIds(): Promise<readonly number[]>
 }
 
-export interface UsageRow {
+export interface UsageRow extends EventUsage {
   readonly day: string
-  readonly eventsCharged: number
-  readonly eventsImported: number
   readonly flagRequests: number
 }
 

@@ -4,6 +4,7 @@
 // front knows within two flushes what all have counted, and a restarted one from its start.
 
 import type { Project } from '#core/project.ts'
+import { endOfUtcDay, monthOf, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { UsageStore } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -38,8 +39,8 @@ interface Use {
 export function startFlagRequestCounter(options: FlagRequestCounterOptions): FlagRequestCounter {
   const { usage, clock, logger } = options
   let counts = new Map<number, number>()
-  let countedDay = dayOf(clock.nowMs())
-  let dayEndsAtMs = endOfDay(clock.nowMs())
+  let countedDay = utcDay(clock.nowMs())
+  let dayEndsAtMs = endOfUtcDay(clock.nowMs())
   let waiting: { projectId: number; day: string; count: number }[] = []
   const uses = new Map<number, Use>()
   let running: Promise<void> | undefined
@@ -89,8 +90,8 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     for (const [projectId, count] of counts) waiting.push({ projectId, day: countedDay, count })
     counts = new Map()
     const monthBefore = monthOf(countedDay)
-    countedDay = dayOf(clock.nowMs())
-    dayEndsAtMs = endOfDay(clock.nowMs())
+    countedDay = utcDay(clock.nowMs())
+    dayEndsAtMs = endOfUtcDay(clock.nowMs())
     if (monthOf(countedDay) !== monthBefore) for (const id of uses.keys()) uses.set(id, { stored: 0, counted: 0 })
   }
 
@@ -99,7 +100,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     running ??= (async () => {
       try {
         const before = Array.from(uses, ([id, use]) => ({ id, use, counted: use.counted }))
-        const month = monthOf(dayOf(clock.nowMs()))
+        const month = monthOf(utcDay(clock.nowMs()))
         if (await flush()) await readSums(month, before)
       } finally {
         running = undefined
@@ -146,17 +147,4 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
       )
     }
   }
-}
-
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
-}
-
-/** `2026-03`: days are compared as texts. */
-function monthOf(day: string): string {
-  return day.slice(0, 7)
-}
-
-function endOfDay(ms: number): number {
-  return (Math.floor(ms / 86_400_000) + 1) * 86_400_000
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../tests/support/fixed-clock.ts'
@@ -48,7 +49,7 @@ const stored = (projectId: number) => [{ projectId, lane: 'main', outcome: 'stor
 
 describe('usage', () => {
   it('is computed for every project after a start, days that a stopped worker missed included', async () => {
-    const late = { day: '2026-10-20', eventsCharged: 5, eventsImported: 1 }
+    const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5, eventsImported: 1 }
     const { schedule, saved, asked } = aSchedule([late])
     await schedule.computeNow()
     assert.deepEqual(asked, ['1 2026-10-06 2026-11-10', '2 2026-10-06 2026-11-10'])
@@ -62,7 +63,8 @@ describe('usage', () => {
   })
 
   it('is then computed for the open days of projects with new events only', async () => {
-    const { schedule, asked, saved, clock } = aSchedule([{ day: '2026-11-10', eventsCharged: 2, eventsImported: 0 }])
+    const today = { ...noEventUsage, day: '2026-11-10', eventsCharged: 2, llmEvents: 1 }
+    const { schedule, asked, saved, clock } = aSchedule([today])
     await schedule.computeNow()
     await schedule.computeNow()
     assert.equal(asked.length, 2)
@@ -71,7 +73,7 @@ describe('usage', () => {
     assert.deepEqual(asked.slice(2), ['2 2026-11-08 2026-11-10'])
     assert.deepEqual(
       saved.at(-1)?.days.find(({ day }) => day === '2026-11-10'),
-      { day: '2026-11-10', eventsCharged: 2, eventsImported: 0 },
+      today,
     )
     clock.set(Date.parse('2026-11-11T00:00:01Z'))
     await schedule.computeNow()

@@ -3,6 +3,7 @@
 // while live events of it still wait in the log.
 
 import type { ChunkOutcome } from '#core/events/chunk.ts'
+import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
@@ -80,7 +81,7 @@ export function createUsageSchedule(options: {
   async function compute(projectId: number, openDays: readonly string[], fromDay: string): Promise<void> {
     const counted = await events.countUsage(projectId, fromDay, openDays.at(-1)!)
     const days = new Map(counted.map(row => [row.day, row]))
-    for (const day of openDays) if (!days.has(day)) days.set(day, { day, eventsCharged: 0, eventsImported: 0 })
+    for (const day of openDays) if (!days.has(day)) days.set(day, { day, ...noEventUsage })
     await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!)
   }
 
@@ -107,8 +108,4 @@ function daysBetween(fromMs: number, toMs: number): string[] {
 
 function earlier(a: string, b: string): string {
   return a < b ? a : b
-}
-
-function utcDay(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10)
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type PropertyBag, parseJson } from '#core/json.ts'
+import { noEventUsage } from '#core/usage.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
 
@@ -147,11 +148,11 @@ describe('ingestion status', () => {
 describe('usage', () => {
   it('leaves out days before the project was made, unless it has usage of them', async t => {
     const api = await startManagement(t)
-    const nothing = { eventsCharged: 0, eventsImported: 0 }
+    const nothing = noEventUsage
     await api.management.saveEventCounts(
       1,
       [
-        { day: '2026-04-28', eventsCharged: 0, eventsImported: 1 },
+        { ...nothing, day: '2026-04-28', eventsImported: 1 },
         { day: '2026-04-29', ...nothing },
         { day: '2026-04-30', ...nothing },
         { day: '2026-05-01', ...nothing },
@@ -173,19 +174,29 @@ describe('usage', () => {
     await api.management.saveEventCounts(
       1,
       [
-        { day: '2026-04-30', eventsCharged: 3, eventsImported: 2 },
-        { day: '2026-03-01', eventsCharged: 9, eventsImported: 0 },
+        { day: '2026-04-30', ...noEventUsage, eventsCharged: 13, eventsImported: 2, exceptions: 3, llmEvents: 4 },
+        { day: '2026-03-01', ...noEventUsage, eventsCharged: 9, surveyResponses: 1, recordings: 2 },
       ],
       '2026-01-01',
     )
-    const april = { date: '2026-04-30', events_charged: 3, events_imported: 2, flag_requests: 0 }
-    const may = { date: '2026-05-01', events_charged: 0, events_imported: 0, flag_requests: 7 }
+    const none = {
+      events_charged: 0,
+      events_imported: 0,
+      flag_requests: 0,
+      exceptions: 0,
+      llm_events: 0,
+      survey_responses: 0,
+      recordings: 0,
+    }
+    const march = { ...none, date: '2026-03-01', events_charged: 9, survey_responses: 1, recordings: 2 }
+    const april = { ...none, date: '2026-04-30', events_charged: 13, events_imported: 2, exceptions: 3, llm_events: 4 }
+    const may = { ...none, date: '2026-05-01', flag_requests: 7 }
     for (const [query, results] of [
       ['', [april, may]],
       ['?date_from=-1d', [april, may]],
       ['?date_from=2026-05-01', [may]],
       ['?date_from=2026-04-01&date_to=2026-04-30', [april]],
-      ['?date_from=-90d&date_to=-40d', [{ ...april, date: '2026-03-01', events_charged: 9, events_imported: 0 }]],
+      ['?date_from=-90d&date_to=-40d', [march]],
     ] as const) {
       assert.deepEqual((await api.call('GET', `/api/projects/1/usage/${query}`)).body, { results }, query)
     }

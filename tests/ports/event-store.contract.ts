@@ -6,6 +6,7 @@ import { after, before, describe, it } from 'node:test'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
+import { noEventUsage } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventRows, EventStore, EventView } from '#ports/event-store.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 import type { fixedClock } from '../support/fixed-clock.ts'
@@ -44,7 +45,11 @@ export function eventStoreContract(
     const list = async (projectId: number, over: Partial<EventQuery> = {}): Promise<readonly EventView[]> =>
       (await store.listEvents({ projectId, descending: true, limit: 1000, ...over })).events
     const usage = async (projectId: number, from = '2026-11-01', to = '2026-12-31') =>
-      store.countUsage(projectId, from, to)
+      (await store.countUsage(projectId, from, to)).map(({ day, eventsCharged, eventsImported }) => ({
+        day,
+        eventsCharged,
+        eventsImported,
+      }))
 
     it('gives an event back as it was stored', async () => {
       const projectId = newProject()
@@ -396,6 +401,39 @@ export function eventStoreContract(
       assert.deepEqual(await usage(projectId, '2026-11-05', '2026-11-06'), [
         { day: '2026-11-05', eventsCharged: 2, eventsImported: 0 },
         { day: '2026-11-06', eventsCharged: 1, eventsImported: 1 },
+      ])
+    })
+
+    it('counts exceptions, AI events and survey responses beside all live events, each once, and no imported ones', async () => {
+      const projectId = newProject()
+      const of = (event: string, propertiesJson = '{}') => anEvent({ projectId, event, propertiesJson })
+      const events = [
+        of('$exception'),
+        of('$ai_generation'),
+        of('$ai_anything'),
+        of('$ai'),
+        of('survey sent', '{"$survey_id":"s"}'),
+        of('survey shown'),
+        of('survey dismissed', '{"a":{"$product_tour_id":1}}'),
+        of('survey sent', '{"$product_tour_id":"tour"}'),
+        of('survey sent', '{"\\u0024product_tour_id":null}'),
+        of('survey abandoned'),
+      ]
+      await insert({ events: [...events, ...events] })
+      await insert({ events: [...events, imported(of('$exception'), 1), imported(of('survey sent'), newJob())] })
+      const nextDay = Date.parse('2026-11-06T00:00:00Z')
+      await insert({ events: [anEvent({ projectId, capturedAtMs: nextDay })] })
+      assert.deepEqual(await store.countUsage(projectId, '2026-11-01', '2026-11-30'), [
+        {
+          ...noEventUsage,
+          day: '2026-11-05',
+          eventsCharged: 10,
+          exceptions: 1,
+          llmEvents: 2,
+          surveyResponses: 3,
+          eventsImported: 2,
+        },
+        { ...noEventUsage, day: '2026-11-06', eventsCharged: 1 },
       ])
     })
 

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { noQuotas } from '#core/project.ts'
+import { type EventUsage, noEventUsage } from '#core/usage.ts'
 import type { Written } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { aGroup, aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from '../support/state-builders.ts'
@@ -204,11 +205,19 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
         { projectId: 1, day, count: 2 },
         { projectId: 2, day, count: 9 },
       ])
-      await store.saveEventCounts(1, [{ day, eventsCharged: 5, eventsImported: 1 }], '2026-02-01')
-      await store.saveEventCounts(1, [{ day, eventsCharged: 6, eventsImported: 1 }], '2026-02-01')
+      const counts = {
+        eventsCharged: 16,
+        exceptions: 2,
+        llmEvents: 3,
+        surveyResponses: 4,
+        recordings: 5,
+        eventsImported: 1,
+      }
+      await store.saveEventCounts(1, [{ ...noEventUsage, day, eventsCharged: 5, exceptions: 1 }], '2026-02-01')
+      await store.saveEventCounts(1, [{ ...counts, day }], '2026-02-01')
       await store.addFlagRequests([{ projectId: 1, day, count: 3 }])
       await store.addFlagRequests([])
-      const row = { day, eventsCharged: 6, eventsImported: 1, flagRequests: 5 }
+      const row = { day, ...counts, flagRequests: 5 }
       assert.deepEqual(await store.listUsage(1, day, day), [row])
       assert.deepEqual(await store.listUsage(1, '2026-03-02', '2026-03-09'), [])
     })
@@ -216,13 +225,40 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     it('sets a frozen day once more and then never again', async t => {
       const { store } = await open(t)
       const save = (eventsCharged: number, frozenBeforeDay: string) =>
-        store.saveEventCounts(1, [{ day: '2026-03-01', eventsCharged, eventsImported: 0 }], frozenBeforeDay)
+        store.saveEventCounts(1, [{ ...noEventUsage, day: '2026-03-01', eventsCharged }], frozenBeforeDay)
       const charged = async () => (await store.listUsage(1, '2026-03-01', '2026-03-01'))[0]?.eventsCharged
       await save(10, '2026-02-28')
       await save(20, '2026-03-02')
       assert.equal(await charged(), 20)
       await save(30, '2026-03-03')
       assert.equal(await charged(), 20)
+    })
+
+    it('sums what was charged on a span of days by project', async t => {
+      const { store } = await open(t)
+      const usage = (day: string, of: Partial<EventUsage>) => ({ ...noEventUsage, day, ...of })
+      await store.saveEventCounts(
+        1,
+        [
+          usage('2026-02-28', { eventsCharged: 100, exceptions: 100 }),
+          usage('2026-03-01', { eventsCharged: 7, exceptions: 1, llmEvents: 2, recordings: 4, eventsImported: 50 }),
+          usage('2026-03-31', { eventsCharged: 8, exceptions: 1, surveyResponses: 3 }),
+          usage('2026-04-01', { eventsCharged: 100, llmEvents: 100 }),
+        ],
+        '2026-01-01',
+      )
+      await store.saveEventCounts(2, [usage('2026-03-15', { recordings: 9 })], '2026-01-01')
+      await store.saveEventCounts(3, [usage('2026-03-15', { recordings: 9 })], '2026-01-01')
+      const sums = await store.sumUsage([1, 2, 9], '2026-03-01', '2026-03-31')
+      const { eventsImported: _, ...none } = noEventUsage
+      assert.deepEqual(
+        sums.toSorted((a, b) => a.projectId - b.projectId),
+        [
+          { projectId: 1, eventsCharged: 15, exceptions: 2, llmEvents: 2, surveyResponses: 3, recordings: 4 },
+          { projectId: 2, ...none, recordings: 9 },
+        ],
+      )
+      assert.deepEqual(await store.sumUsage([], '2026-03-01', '2026-03-31'), [])
     })
   })
 
@@ -279,7 +315,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
         secretHash: 'h',
       })
       await store.addFlagRequests([{ projectId: 1, day: '2026-03-01', count: 2 }])
-      await store.saveEventCounts(1, [{ day: '2026-03-01', eventsCharged: 1, eventsImported: 0 }], '2026-01-01')
+      await store.saveEventCounts(1, [{ ...noEventUsage, day: '2026-03-01', eventsCharged: 1 }], '2026-01-01')
       const person = aPerson()
       await commit(chunkStore, {
         persons: [created(person)],

@@ -1,5 +1,7 @@
 import { identityKey } from '#core/events/charge-once.ts'
+import { quotaResourceOf } from '#core/events/quota-resource.ts'
 import type { EventIdentity, PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { EventRows, EventStore, UsageDay } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 
@@ -47,19 +49,22 @@ export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findCharge
   }
 
   async countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]> {
-    const days = new Map<string, { day: string; eventsCharged: number; eventsImported: number }>()
+    const days = new Map<string, { -readonly [K in keyof UsageDay]: UsageDay[K] }>()
     for (const row of this.rows.values()) {
       const day = utcDay(row.chargedAtMs)
       if (row.projectId !== projectId || day < fromDay || day > toDay) continue
-      const counts = days.get(day) ?? { day, eventsCharged: 0, eventsImported: 0 }
+      const counts = days.get(day) ?? { day, ...noEventUsage }
       days.set(day, counts)
-      if (row.importJobId > 0) counts.eventsImported++
-      else counts.eventsCharged++
+      if (row.importJobId > 0) {
+        counts.eventsImported++
+        continue
+      }
+      counts.eventsCharged++
+      const resource = quotaResourceOf(row.event, () => '$product_tour_id' in JSON.parse(row.propertiesJson))
+      if (resource === 'exceptions') counts.exceptions++
+      if (resource === 'llm_events') counts.llmEvents++
+      if (resource === 'survey_responses') counts.surveyResponses++
     }
     return [...days.values()]
   }
-}
-
-function utcDay(timeMs: number): string {
-  return new Date(timeMs).toISOString().slice(0, 10)
 }

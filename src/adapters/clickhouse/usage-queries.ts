@@ -1,5 +1,11 @@
 // Counts that people pay by: events per day of charge, each identity once.
 
+import {
+  exceptionEventName,
+  llmEventPrefix,
+  productTourProperty,
+  surveyEventNames,
+} from '#core/events/quota-resource.ts'
 import type { UsageDay } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 
@@ -17,20 +23,54 @@ export async function countUsage(
   toDay: string,
   signal: AbortSignal,
 ): Promise<UsageDay[]> {
-  const fromTime = `toDateTime64({from_day:Date32}, 3, 'UTC')`
-  const charged = `charged_at >= ${fromTime} AND charged_at < toDateTime64({to_day:Date32} + 1, 3, 'UTC')`
-  const result = await client.query({
-    query: `SELECT toString(toDate32(charged_at)) AS day, toFloat64(countIf(import_job_id = 0)), toFloat64(countIf(import_job_id > 0))
-      FROM events FINAL
-      WHERE project_id = {project:UInt32} AND ${charged} AND toDate32(timestamp) IN (
-        SELECT DISTINCT toDate32(timestamp) FROM events
-        WHERE project_id = {project:UInt32} AND captured_at >= ${fromTime} AND ${charged}
+  const query_params = {
+    project: projectId,
+    from_day: fromDay,
+    to_day: toDay,
+    exception: exceptionEventName,
+    llm_prefix: llmEventPrefix,
+    surveys: surveyEventNames,
+    tour: productTourProperty,
+  }
+  const rowsOf = async <Row>(query: string): Promise<Row[]> => {
+    const result = await client.query({ query, query_params, abort_signal: signal, format: 'JSONCompactEachRow' })
+    return result.json<Row>()
+  }
+  const days = await rowsOf<[string, ...number[]]>(
+    `SELECT ${day}, ${counted('import_job_id = 0')}, ${counted('import_job_id > 0')},
+      ${counted('import_job_id = 0 AND event = {exception:String}')},
+      ${counted('import_job_id = 0 AND startsWith(event, {llm_prefix:String})')},
+      ${counted(`import_job_id = 0 AND ${isSurvey}`)}
+    FROM events FINAL WHERE ${chargedIn} GROUP BY day ORDER BY day`,
+  )
+  // Only these take a look at properties, which are most of what an event weighs.
+  const tours = days.some(([, , , , , surveys]) => surveys! > 0)
+    ? await rowsOf<[string, number]>(
+        `SELECT ${day}, ${counted('JSONHas(properties, {tour:String})')}
+        FROM events FINAL WHERE ${chargedIn} AND ${isSurvey} AND import_job_id = 0 GROUP BY day`,
       )
-      GROUP BY day ORDER BY day`,
-    query_params: { project: projectId, from_day: fromDay, to_day: toDay },
-    abort_signal: signal,
-    format: 'JSONCompactEachRow',
-  })
-  const rows = await result.json<[string, number, number]>()
-  return rows.map(([day, eventsCharged, eventsImported]) => ({ day, eventsCharged, eventsImported }))
+    : []
+  const toursOf = new Map(tours)
+  return days.map(([day, eventsCharged, eventsImported, exceptions, llmEvents, surveys]) => ({
+    day,
+    eventsCharged: eventsCharged!,
+    eventsImported: eventsImported!,
+    exceptions: exceptions!,
+    llmEvents: llmEvents!,
+    surveyResponses: surveys! - (toursOf.get(day) ?? 0),
+    recordings: 0,
+  }))
+}
+
+const day = 'toString(toDate32(charged_at)) AS day'
+const isSurvey = 'event IN {surveys:Array(String)}'
+const fromTime = `toDateTime64({from_day:Date32}, 3, 'UTC')`
+const charged = `charged_at >= ${fromTime} AND charged_at < toDateTime64({to_day:Date32} + 1, 3, 'UTC')`
+const chargedIn = `project_id = {project:UInt32} AND ${charged} AND toDate32(timestamp) IN (
+  SELECT DISTINCT toDate32(timestamp) FROM events
+  WHERE project_id = {project:UInt32} AND captured_at >= ${fromTime} AND ${charged}
+)`
+
+function counted(condition: string): string {
+  return `toFloat64(countIf(${condition}))`
 }

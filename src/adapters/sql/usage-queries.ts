@@ -2,6 +2,7 @@
 // until the first time they are set for a day that lies behind the freezing line: from then on they stay.
 
 import { type Kysely, sql } from 'kysely'
+import type { LiveUsage } from '#core/usage.ts'
 import type { UsageStore } from '#ports/management-store.ts'
 import type { StateSchema } from './schema.ts'
 
@@ -36,16 +37,20 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
     async saveEventCounts(projectId, days, frozenBeforeDay) {
       if (days.length === 0) return
       await db.transaction().execute(async trx => {
-        for (const { day, eventsCharged, eventsImported } of days)
+        for (const usage of days)
           await trx
             .insertInto('usage_daily')
             .values({
               project_id: projectId,
-              day,
-              events_charged: eventsCharged,
-              events_imported: eventsImported,
+              day: usage.day,
+              events_charged: usage.eventsCharged,
+              events_imported: usage.eventsImported,
+              exceptions: usage.exceptions,
+              llm_events: usage.llmEvents,
+              survey_responses: usage.surveyResponses,
+              recordings: usage.recordings,
               flag_requests: 0,
-              events_frozen: day < frozenBeforeDay ? 1 : 0,
+              events_frozen: usage.day < frozenBeforeDay ? 1 : 0,
             })
             .onConflict(conflict =>
               conflict
@@ -53,6 +58,10 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
                 .doUpdateSet({
                   events_charged: sql<number>`excluded.events_charged`,
                   events_imported: sql<number>`excluded.events_imported`,
+                  exceptions: sql<number>`excluded.exceptions`,
+                  llm_events: sql<number>`excluded.llm_events`,
+                  survey_responses: sql<number>`excluded.survey_responses`,
+                  recordings: sql<number>`excluded.recordings`,
                   events_frozen: sql<number>`excluded.events_frozen`,
                 })
                 .where('usage_daily.events_frozen', '=', 0),
@@ -73,6 +82,10 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
       return rows.map(row => ({
         day: row.day,
         eventsCharged: Number(row.events_charged),
+        exceptions: Number(row.exceptions),
+        llmEvents: Number(row.llm_events),
+        surveyResponses: Number(row.survey_responses),
+        recordings: Number(row.recordings),
         eventsImported: Number(row.events_imported),
         flagRequests: Number(row.flag_requests),
       }))
@@ -90,6 +103,37 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
           .groupBy('project_id')
           .execute()
         for (const row of rows) sums.push({ projectId: Number(row.project_id), count: Number(row.flag_requests) })
+      }
+      return sums
+    },
+
+    async sumUsage(projectIds, fromDay, toDay) {
+      const sums: (LiveUsage & { projectId: number })[] = []
+      for (let start = 0; start < projectIds.length; start += projectsPerQuery) {
+        const rows = await db
+          .selectFrom('usage_daily')
+          .select(eb => [
+            'project_id',
+            eb.fn.sum('events_charged').as('events_charged'),
+            eb.fn.sum('exceptions').as('exceptions'),
+            eb.fn.sum('llm_events').as('llm_events'),
+            eb.fn.sum('survey_responses').as('survey_responses'),
+            eb.fn.sum('recordings').as('recordings'),
+          ])
+          .where('project_id', 'in', projectIds.slice(start, start + projectsPerQuery))
+          .where('day', '>=', fromDay)
+          .where('day', '<=', toDay)
+          .groupBy('project_id')
+          .execute()
+        for (const row of rows)
+          sums.push({
+            projectId: Number(row.project_id),
+            eventsCharged: Number(row.events_charged),
+            exceptions: Number(row.exceptions),
+            llmEvents: Number(row.llm_events),
+            surveyResponses: Number(row.survey_responses),
+            recordings: Number(row.recordings),
+          })
       }
       return sums
     },

@@ -74,6 +74,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   saveEventCounts: 'state',
   listUsage: 'state',
   sumFlagRequests: 'state',
+  sumUsage: 'state',
   listProjectIds: 'state',
   listWarnings: 'state',
   deleteWarningsBefore: 'state',

@@ -1,6 +1,7 @@
 // What a project used, per UTC day.
 
 import { ok } from '#core/result.ts'
+import { utcDay } from '#core/usage.ts'
 import { usageSchema } from '#wire/management.ts'
 import { answer, invalidInput, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
@@ -17,7 +18,7 @@ export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
     path: '/usage',
     id: 'usage',
     tag: 'usage',
-    summary: 'Events charged and imported, and flag requests, by UTC day. Days without any may be left out.',
+    summary: 'What was used of each quota, and events imported, by UTC day. Days without any may be left out.',
     scope: 'project:read',
     query: {
       date_from: textParam('First day: 2026-01-31, or a span such as -30d, which it is unless given.'),
@@ -35,19 +36,19 @@ export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
       // The worker counts the days that late events may still belong to, also of a project that was made today.
       const firstDay = utcDay(project.createdAtMs)
       const shown = rows.filter(
-        row => row.day >= firstDay || row.eventsCharged + row.eventsImported + row.flagRequests > 0,
+        row => row.day >= firstDay || row.eventsCharged + row.eventsImported + row.flagRequests + row.recordings > 0,
       )
       const results = shown.map(row => ({
         date: row.day,
         events_charged: row.eventsCharged,
         events_imported: row.eventsImported,
         flag_requests: row.flagRequests,
+        exceptions: row.exceptions,
+        llm_events: row.llmEvents,
+        survey_responses: row.surveyResponses,
+        recordings: row.recordings,
       }))
       return answer(200, { results })
     },
   })
-}
-
-function utcDay(epochMs: number): string {
-  return new Date(epochMs).toISOString().slice(0, 10)
 }

@@ -16,9 +16,15 @@ export type IngestionStatusJson = Static<typeof ingestionStatusSchema>
 
 export const usageDaySchema = Type.Object({
   date: Type.String({ format: 'date', description: 'UTC day on which the events were accepted.' }),
-  events_charged: Type.Integer(),
-  events_imported: Type.Integer(),
+  events_charged: Type.Integer({ description: 'Live events that are stored, each once.' }),
+  events_imported: Type.Integer({ description: 'Events of historical migrations: never charged.' }),
   flag_requests: Type.Integer(),
+  exceptions: Type.Integer({ description: 'Of events_charged, `$exception`.' }),
+  llm_events: Type.Integer({ description: 'Of events_charged, names that start with `$ai_`.' }),
+  survey_responses: Type.Integer({
+    description: 'Of events_charged, `survey sent`, `survey shown` and `survey dismissed` outside product tours.',
+  }),
+  recordings: Type.Integer({ description: 'Recorded sessions.' }),
 })
 export type UsageDayJson = Static<typeof usageDaySchema>
 export const usageSchema = Type.Object({ results: Type.Array(usageDaySchema) })
