@@ -3,7 +3,7 @@
 // by reason with samples, so that they do not fill the project's list.
 
 import type { JsonObject, JsonValue } from '../json.ts'
-import type { CapturedEvent, LogLane } from './captured-event.ts'
+import type { CapturedEvent, CapturedReject, LogLane } from './captured-event.ts'
 import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
 
 const sampleCountMax = 20
@@ -40,12 +40,12 @@ export class ChunkReport {
     else ofProject.set(key, { projectId, lane: this.lane, outcome, reason, count })
   }
 
-  warn(event: CapturedEvent, type: string, details: JsonObject): void {
-    if (event.lane === 'historical') {
-      this.note(event, type, details)
+  warn(of: CapturedEvent | CapturedReject, type: string, details: JsonObject): void {
+    if (of.lane === 'historical') {
+      this.note(of, type, details)
       return
     }
-    this.warnings.push({ projectId: event.projectId, type, details, timestampMs: event.receivedAtMs })
+    this.warnings.push({ projectId: of.projectId, type, details, timestampMs: of.receivedAtMs })
   }
 
   noteRecentImport(event: CapturedEvent): void {
@@ -66,8 +66,8 @@ export class ChunkReport {
     return [...this.warnings, ...ofImports]
   }
 
-  private note(event: CapturedEvent, reason: string, details: JsonObject): void {
-    const { projectId, importJobId, receivedAtMs } = event
+  private note(of: CapturedEvent | CapturedReject, reason: string, details: JsonObject): void {
+    const { projectId, importJobId, receivedAtMs } = of
     const key = `${projectId}:${importJobId}`
     let notes = this.imports.get(key)
     if (notes === undefined) {

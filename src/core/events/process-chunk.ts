@@ -8,6 +8,7 @@ import type { CapturedEvent } from './captured-event.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
+import { rejectDetails, warnOfNotes } from './edge-warnings.ts'
 import type { GeoipOf } from './enrich-event.ts'
 import type { ParsedChunk, ParsedEvent } from './parse-chunk.ts'
 import { rejectOfDamage, rejectOfEvent, rejectOfReject } from './rejects.ts'
@@ -88,6 +89,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         break
       case 'reject':
         rejected.push(rejectOfReject(record.offset, record.reject))
+        report.warn(record.reject, record.reject.reason, rejectDetails(rejected.at(-1)!.rejectId, record.reject))
         report.count(record.reject.projectId, 'rejected', record.reject.reason)
         break
       case 'damaged':
@@ -120,8 +122,10 @@ function applyRecord(
     return null
   }
   if (event.lane === 'historical') report.noteRecentImport(event)
+  const warn = warnerOf(report, event)
+  if (event.notes !== 0) warnOfNotes(event, warn)
   try {
-    const applied = applyEvent({ state, geoipOf, warn: warnerOf(report, event) }, record)
+    const applied = applyEvent({ state, geoipOf, warn }, record)
     if (applied.kind === 'stored') {
       report.count(event.projectId, 'stored', '')
       return applied.row

@@ -114,6 +114,7 @@ function decodeEvent(
     importJobId: view.getUint32(start + field.importJobId, true),
     protocol: (flags & flag.protocolV1) !== 0 ? 'v1' : 'v0',
     personProcessingForcedOff: (flags & flag.personProcessingForcedOff) !== 0,
+    notes: view.getUint32(start + field.notes, true),
     receivedAtMs: view.getFloat64(start + field.receivedAtMs, true),
     capturedAtMs: view.getFloat64(start + field.capturedAtMs, true),
     timestampMs: view.getFloat64(start + field.timestampMs, true),
@@ -137,7 +138,6 @@ function decodeReject(view: DataView, start: number, head: string, body: string)
   const reasonEnd = distinctIdEnd + view.getUint32(start + field.ipLength, true)
   const fieldEnd = reasonEnd + view.getUint32(start + field.fieldLength, true)
   if (lane === undefined || fieldEnd !== head.length) return undefined
-    notes: view.getUint32(start + field.notes, true),
   return {
     projectId: view.getUint32(start + field.projectId, true),
     token: head.slice(0, tokenEnd),

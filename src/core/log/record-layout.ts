@@ -30,10 +30,10 @@ export const field = {
   ipLength: 36,
   /** Of a reject: the length of its field. Of an event: its notes, 0 in records from before there were any. */
   fieldLength: 40,
+  notes: 40,
   headBytes: 44,
   bodyBytes: 48,
   setBytes: 52,
-  notes: 40,
   receivedAtMs: 56,
   capturedAtMs: 64,
   timestampMs: 72,

@@ -1,0 +1,30 @@
+// What a project is told of what its clients sent and the edge could not take as it was: an accepted event of which
+// something was left out, and a request or an event that was refused. Each is an ingestion warning; what was refused is a
+// reject besides (`rejects.ts`).
+
+import type { JsonObject } from '../json.ts'
+import { type CapturedEvent, type CapturedReject, edgeNote } from './captured-event.ts'
+
+/** The warning that each note stands for. Source: docs/wire/ingestion.md 2.5, 2.7, 3, 10. */
+const noteWarnings = [
+  { note: edgeNote.timeUnreadable, type: 'ignored_invalid_timestamp', field: 'timestamp' },
+  { note: edgeNote.distinctIdCut, type: 'distinct_id_truncated', field: 'distinct_id' },
+  { note: edgeNote.nameCut, type: 'event_name_truncated', field: 'event' },
+] as const
+
+export function warnOfNotes(event: CapturedEvent, warn: (type: string, details: JsonObject) => void): void {
+  for (const { note, type, field } of noteWarnings) {
+    if ((event.notes & note) === 0) continue
+    warn(type, { eventUuid: event.uuid, event: event.name, distinctId: event.distinctId, field })
+  }
+}
+
+/** Of a reject under its reason; what could not be read of it is left out. */
+export function rejectDetails(rejectId: string, reject: CapturedReject): JsonObject {
+  const details: JsonObject = { rejectId }
+  if (reject.field !== '') details.field = reject.field
+  if (reject.uuid !== '') details.eventUuid = reject.uuid
+  if (reject.name !== '') details.event = reject.name
+  if (reject.distinctId !== '') details.distinctId = reject.distinctId
+  return details
+}
