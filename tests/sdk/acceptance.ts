@@ -29,6 +29,7 @@ export interface StoredPerson {
   // biome-ignore lint/suspicious/noExplicitAny: properties of many shapes
   readonly properties: any
   readonly is_identified: boolean
+  readonly flag_overrides: readonly object[]
 }
 
 const percent = (rollout_percentage: number, properties: object[] = []) => ({ properties, rollout_percentage })

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { eventually } from '../../support/eventually.ts'
 import { testProjectKey } from '../../support/pennon.ts'
+import { storedPerson } from '../acceptance.ts'
 import { noChromium, visit } from './browser.ts'
 import { snippet } from './shop.ts'
-import { ask, flagOf, only, type Site, startSite } from './site.ts'
+import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
 
 // The installed posthog-js, loaded from Pennon, in the ways that sites set it up. Source: docs/wire/clients.md 10, 13.
 
@@ -19,6 +21,27 @@ after(() => site?.close())
 
 const currentScript = () => `${site.acceptance.proxy.url}/static/array.js`
 const configScript = new RegExp(`^/array/${testProjectKey}/config\\.js$`)
+
+const flagsApi = '/api/projects/@current/feature_flags/'
+
+/** Its id. */
+async function createFlag(key: string, filters: object, more: object = {}): Promise<number> {
+  return (await site.acceptance.pennon.api<{ id: number }>('POST', flagsApi, { key, filters, ...more })).id
+}
+
+function edit(flag: string, filters: object): Promise<unknown> {
+  return site.acceptance.pennon.api('PATCH', flagsApi + flag, { filters })
+}
+
+/** A distinct id of nobody yet, for whom the flag has this variant. */
+async function someoneWhoWouldSee(key: string, variant: string): Promise<string> {
+  for (let n = 0; ; n++) {
+    const body = { token: testProjectKey, distinct_id: `somebody-${n}` }
+    const response = await site.acceptance.pennon.post('/flags/?v=2', body)
+    const { flags } = (await response.json()) as { flags: Record<string, { variant: string | null }> }
+    if (flags[key]?.variant === variant) return body.distinct_id
+  }
+}
 
 describe('posthog-js from Pennon', { skip }, () => {
   it('starts from the tags of the README, with the loader of the library', async () => {
@@ -93,6 +116,62 @@ describe('posthog-js from Pennon', { skip }, () => {
     const called = only(await site.storedWith(id, '$feature_flag_called'), '$feature_flag_called')
     assert.equal(called.properties.$feature_flag_error, 'api_error_503')
     await visitor.close()
+  })
+
+  it('keeps the value of a flag that cannot be computed, and takes the others', async () => {
+    const fragile = await createFlag('fragile', { groups: [{ rollout_percentage: 100 }] })
+    const other = await createFlag('other', { groups: [{ rollout_percentage: 0 }] })
+    const visitor = await site.open(currentScript(), 'request_batching: false')
+    assert.deepEqual(await ask(visitor, `[${flagOf('fragile')}, ${flagOf('other')}]`), [true, false])
+    const ofNobody = { key: 'id', type: 'cohort', value: 999_999 }
+    await edit(`${fragile}/?skip_validation=true`, { groups: [{ properties: [ofNobody], rollout_percentage: 100 }] })
+    await edit(`${other}/`, { groups: [{ rollout_percentage: 100 }] })
+    const answered = visitor.page.waitForResponse('**/flags/?v=2')
+    await ask(visitor, 'posthog.reloadFeatureFlags()')
+    const { errorsWhileComputingFlags, flags } = await (await answered).json()
+    assert.deepEqual([errorsWhileComputingFlags, flags.fragile.failed, flags.fragile.enabled], [true, true, false])
+    await shows(visitor, flagOf('other'), true)
+    assert.equal(await ask(visitor, flagOf('fragile')), true)
+    await visitor.page.reload()
+    await visitor.page.waitForFunction('window.shown?.flagsLoaded > 0')
+    assert.equal(await ask(visitor, "posthog.getFeatureFlag('fragile')"), true)
+    const id = await ask<string>(visitor, 'posthog.get_distinct_id()')
+    const called = only(await site.storedWith(id, '$feature_flag_called'), '$feature_flag_called')
+    assert.equal(called.properties.$feature_flag_error, 'errors_while_computing_flags')
+    await visitor.close()
+    for (const flag of [fragile, other]) await site.acceptance.pennon.api('DELETE', `${flagsApi}${flag}/`)
+  })
+
+  it('shows somebody who logs in what they were shown before, in this browser and in another', async () => {
+    const variants = ['blue', 'green'].map(key => ({ key, rollout_percentage: 50 }))
+    const filters = { groups: [{ rollout_percentage: 100 }], multivariate: { variants } }
+    const flag = await createFlag('checkout', filters, { ensure_experience_continuity: true })
+    // Else the log-in waits for others to be sent with.
+    const visitor = await site.open(currentScript(), 'request_batching: false')
+    const before = await ask<string>(visitor, flagOf('checkout'))
+    const anonymous = await ask<string>(visitor, 'posthog.get_distinct_id()')
+    const user = await someoneWhoWouldSee('checkout', before === 'blue' ? 'green' : 'blue')
+
+    const asked = visitor.page.waitForRequest('**/flags/?v=2')
+    await ask(visitor, `posthog.identify('${user}')`)
+    const request = await asked
+    const body = JSON.parse(gunzipSync(request.postDataBuffer()!).toString())
+    assert.deepEqual([body.distinct_id, body.$anon_distinct_id], [user, anonymous])
+    const { flags } = await (await request.response())!.json()
+    assert.equal(flags.checkout.variant, before)
+    await eventually(async () => (await storedPerson(site.acceptance.pennon, user))?.flag_overrides.length, {
+      what: 'the row that keeps the variant',
+    })
+    await visitor.page.reload()
+    await visitor.page.waitForFunction('window.shown?.flagsLoaded > 0')
+    assert.equal(await ask(visitor, flagOf('checkout')), before)
+    site.assertQuiet(visitor)
+    await visitor.close()
+
+    const elsewhere = await site.open(currentScript(), `bootstrap: { distinctID: '${user}', isIdentifiedID: true }`)
+    assert.equal(await ask(elsewhere, flagOf('checkout')), before)
+    await elsewhere.close()
+    await site.acceptance.pennon.api('DELETE', `${flagsApi}${flag}/`)
   })
 
   it('works behind a prefix of the site itself', async () => {
