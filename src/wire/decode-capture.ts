@@ -50,7 +50,7 @@ export const inlineLimits: DecodeLimits = {
   itemCountMax: 2_000,
   valueCountMax: 64 * 1024,
 }
-const inlineCompressedBytesMax = 256 * 1024
+export const inlineCompressedBytesMax = 256 * 1024
 const threadLimits: DecodeLimits = {
   decodedBytesMax: captureDecodedBytesMax,
   itemCountMax: Number.POSITIVE_INFINITY,

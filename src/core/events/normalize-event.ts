@@ -93,8 +93,11 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   })
 }
 
-/** Source: docs/wire/ingestion.md 5, age rerouting. */
-function isOldEnough(timestampMs: number, { rerouteOlderThanMs, receivedAtMs }: EventContext): boolean {
+/** Whether a live event of the main lane becomes an import. Source: docs/wire/ingestion.md 5, age rerouting. */
+export function isOldEnough(
+  timestampMs: number,
+  { rerouteOlderThanMs, receivedAtMs }: Pick<EventContext, 'rerouteOlderThanMs' | 'receivedAtMs'>,
+): boolean {
   return rerouteOlderThanMs !== null && timestampMs <= receivedAtMs - rerouteOlderThanMs
 }
 

@@ -15,6 +15,8 @@ export interface PreparedEvents {
   /** Events left out of an otherwise accepted request, at most `rejectCountMax` of them; the others are counted. */
   readonly rejects: readonly CapturedReject[]
   readonly rejectedCount: number
+  /** The same by code. Absent: all are `timestamp_invalid`. */
+  readonly rejectedByReason?: Readonly<Record<string, number>>
 }
 
 /** What is known of a request besides its text. */
@@ -67,8 +69,8 @@ export function prepareEvents(
     }
   }
   return {
-    main: finished(encoders.main),
-    historical: finished(encoders.historical),
+    main: finishedRecords(encoders.main),
+    historical: finishedRecords(encoders.historical),
     acceptedByLane,
     rejects,
     rejectedCount,
@@ -92,7 +94,8 @@ function contextOf(request: IncomingRequest, projectId: number, received: Receiv
   }
 }
 
-function finished(encoder: RecordEncoder): EncodedRecords | null {
+/** Null for an encoder that nothing was added to. */
+export function finishedRecords(encoder: RecordEncoder): EncodedRecords | null {
   return encoder.recordCount === 0 ? null : encoder.finish()
 }
 

@@ -1,0 +1,103 @@
+// All events of one v1 batch become encoded log records, each with a verdict of its own: what is dropped leaves the others
+// alone. Pure, so that it runs on the event loop for small requests and in a decode thread for large ones
+// (`wire/decode-v1-capture.ts`).
+
+import { RecordEncoder } from '../log/record-codec.ts'
+import { type CapturedReject, importWithoutJob, type Lane, logLaneOf } from './captured-event.ts'
+import type { IncomingV1Event, IncomingV1Request } from './incoming-v1-event.ts'
+import { normalizeV1Event, type V1Drop, type V1DropReason, type V1EventContext } from './normalize-v1-event.ts'
+import { cutRejectBody, finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-events.ts'
+
+/** `personless`: accepted without a person, for its distinct id is nobody's. */
+export type V1Verdict = 'accepted' | 'personless' | V1DropReason
+
+export interface PreparedV1Events extends PreparedEvents {
+  /** Of all events, in the order of the request. */
+  readonly uuids: readonly string[]
+  /** Beside `uuids`. */
+  readonly verdicts: readonly V1Verdict[]
+}
+
+/** What is known of a request besides its headers and its text. */
+export interface ReceivedV1Request {
+  readonly receivedAtMs: number
+  /** Address of the connection, '' when unknown. */
+  readonly ip: string
+  /** Live events of the main lane at least this old become imports; null: none do. */
+  readonly rerouteOlderThanMs: number | null
+}
+
+export function prepareV1Events(
+  request: IncomingV1Request,
+  projectId: number,
+  received: ReceivedV1Request,
+): PreparedV1Events {
+  const context = contextOf(request, projectId, received)
+  const encoders = { main: new RecordEncoder(), historical: new RecordEncoder() }
+  const acceptedByLane: Partial<Record<Lane, number>> = {}
+  const rejects: CapturedReject[] = []
+  const rejectedByReason: Partial<Record<V1DropReason, number>> = {}
+  let rejectedCount = 0
+  const uuids: string[] = []
+  const verdicts: V1Verdict[] = []
+  for (let index = 0; index < request.events.length; index++) {
+    const item = request.events[index]!
+    const outcome = normalizeV1Event(item, context)
+    uuids.push(item.uuid)
+    if (outcome.ok) {
+      const { lane, personProcessingForcedOff } = outcome.value
+      acceptedByLane[lane] = (acceptedByLane[lane] ?? 0) + 1
+      encoders[logLaneOf(lane)].addEvent(outcome.value)
+      verdicts.push(personProcessingForcedOff ? 'personless' : 'accepted')
+      continue
+    }
+    const { reason } = outcome.error
+    verdicts.push(reason)
+    rejectedByReason[reason] = (rejectedByReason[reason] ?? 0) + 1
+    rejectedCount++
+    if (rejectedCount <= rejectCountMax) rejects.push(rejectOf(item, outcome.error, request.sourceJson(index), context))
+  }
+  return {
+    main: finishedRecords(encoders.main),
+    historical: finishedRecords(encoders.historical),
+    acceptedByLane,
+    rejects,
+    rejectedCount,
+    rejectedByReason,
+    uuids,
+    verdicts,
+  }
+}
+
+function contextOf(request: IncomingV1Request, projectId: number, received: ReceivedV1Request): V1EventContext {
+  const { token, historicalMigration, sentAtMs, sdk, aiOnly } = request
+  return {
+    ...{ projectId, token, historicalMigration, sentAtMs, sdk, aiOnly },
+    importJobId: historicalMigration ? importWithoutJob : 0,
+    ...received,
+    ip: request.captureInternal ? '127.0.0.1' : received.ip,
+  }
+}
+
+function rejectOf(
+  item: IncomingV1Event,
+  { reason, field }: V1Drop,
+  sourceJson: string,
+  context: V1EventContext,
+): CapturedReject {
+  return {
+    projectId: context.projectId,
+    token: context.token,
+    lane: context.historicalMigration ? 'historical' : 'main',
+    historicalMigration: context.historicalMigration,
+    importJobId: context.importJobId,
+    receivedAtMs: context.receivedAtMs,
+    capturedAtMs: context.receivedAtMs,
+    reason,
+    field,
+    uuid: item.uuid,
+    name: item.name.slice(0, 200),
+    distinctId: item.distinctId.slice(0, 200),
+    body: cutRejectBody(sourceJson),
+  }
+}
