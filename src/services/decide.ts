@@ -7,11 +7,14 @@ import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
+import type { UnknownReason } from '#core/flags/flag-outcome.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
+import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
+import { PortError } from '#ports/port-error.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -19,6 +22,7 @@ import { guardSubjects } from './guarded-subjects.ts'
 import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
+import { createSliceQueue, type SlicedWork, unfinished } from './slice-queue.ts'
 import { type GuardOptions, guardStore } from './store-guard.ts'
 
 export interface DecideServiceOptions {
@@ -34,25 +38,38 @@ export interface DecideServiceOptions {
   readonly countFlagRequest: (projectId: number) => void
   readonly logger: Logger
   readonly metrics: Metrics
+  /** For tests: what otherwise are `sliceLimits`. */
+  readonly slices?: Partial<typeof sliceLimits>
   /** For tests: the bound on look-ups and the clock of slices. */
   readonly guard?: Partial<
     Pick<GuardOptions, 'timeoutMs' | 'pendingMax' | 'failuresMax' | 'restMs' | 'monotonicNowMs' | 'startTimer'>
   >
 }
 
-export type DecideResult =
+export type DecideResult<T> =
   | { readonly kind: 'unknown_key' }
   | { readonly kind: 'missing_distinct_id' }
+  /** Too many evaluations wait for their turn: this one was given up. */
+  | { readonly kind: 'busy' }
   | { readonly kind: 'disabled' | 'quota_limited'; readonly project: CompiledProject }
-  | { readonly kind: 'evaluated'; readonly evaluation: FlagEvaluation }
+  | { readonly kind: 'evaluated'; readonly answer: T }
 
 export interface DecideService {
-  /** Never rejects for a store that is down: the flags that need it are unknown then. @param nowMs epoch ms. */
-  decide(request: EvaluationRequest, nowMs: number): MaybePromise<DecideResult>
+  /**
+   * Never rejects for a store that is down: the flags that need it are unknown then.
+   * @param nowMs epoch ms.
+   * @param encode what becomes of the evaluation; its steps are taken in the same slices.
+   */
+  decide<T>(
+    request: EvaluationRequest,
+    nowMs: number,
+    encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
+  ): MaybePromise<DecideResult<T>>
   /**
    * The same for some flags of a project that need not be the one that is served, told to a trace: nothing is counted,
    * and with `detailedAnalysis` in the request nothing is written.
    * @param selected as `selectFlags` gives it.
+   * @throws PortError `full` when too many evaluations wait for their turn.
    */
   traceEvaluation(
     project: CompiledProject,
@@ -69,13 +86,17 @@ const storeLimits = { timeoutMs: 250, pendingMax: 10_000, failuresMax: 5, restMs
 /** A state thread takes as many calls at once, and the private API's are among them. */
 const waitingWritesMax = 500
 
-/** An evaluation gives the event loop back after so long. */
-const sliceMs = 10
+/**
+ * Evaluations give the event loop back after so long. Those that wait have seconds of work before them at this number: SDKs
+ * have given up by then.
+ */
+const sliceLimits = { sliceMs: 10, waitingMax: 1_000 }
 
 export function createDecideService(options: DecideServiceOptions): DecideService {
   const { logger, metrics, hashKeys } = options
   const monotonicNowMs = options.guard?.monotonicNowMs ?? (() => performance.now())
   const limits = { ...storeLimits, ...options.guard, monotonicNowMs }
+  const slices = createSliceQueue({ ...sliceLimits, ...options.slices, monotonicNowMs })
   const reads = guardStore({
     port: 'subject-store',
     task: 'reading stored persons and groups',
@@ -107,74 +128,85 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)
 
   return {
-    decide(request, nowMs) {
+    decide(request, nowMs, encode) {
       const project = options.findProject(request.apiKey)
       return project instanceof Promise
-        ? project.then(found => decideFor(found, request, nowMs))
-        : decideFor(project, request, nowMs)
+        ? project.then(found => decideFor(found, request, nowMs, encode))
+        : decideFor(project, request, nowMs, encode)
     },
     traceEvaluation(project, selected, request, nowMs, trace) {
-      const evaluate = (subject: EvaluationSubject) =>
-        runInSlices(new FlagEvaluation(project, selected, subject, trace), evaluation => ({ evaluation, subject }))
+      const evaluate = (subject: EvaluationSubject) => {
+        const evaluation = new FlagEvaluation(project, selected, subject, trace)
+        const ran = slices.run(isTimeUp => (evaluation.advance(isTimeUp) ? { evaluation, subject } : unfinished))
+        if (ran === 'full') throw new PortError('evaluation', 'full')
+        return ran
+      }
       const subject = loadSubject(project, needsOfSelected(project, selected), request, nowMs)
       return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
     },
   }
 
-  function decideFor(
+  function decideFor<T>(
     project: CompiledProject | null,
     request: EvaluationRequest,
     nowMs: number,
-  ): MaybePromise<DecideResult> {
+    encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
+  ): MaybePromise<DecideResult<T>> {
     if (project === null) return refused({ kind: 'unknown_key' })
     if (request.disableFlags) return refused({ kind: 'disabled', project })
     if (!hasDistinctId(request)) return refused({ kind: 'missing_distinct_id' })
     if (isOverFlagQuota(project.project)) return refused({ kind: 'quota_limited', project })
-    options.countFlagRequest(project.project.id)
 
     const selected = selectFlags(project, request.selection)
     const trace = request.detailedAnalysis ? new EvaluationTrace() : null
-    const evaluate = (subject: EvaluationSubject) =>
-      runInSlices(new FlagEvaluation(project, selected, subject, trace), finished)
+    const evaluate = (subject: EvaluationSubject) => {
+      const ran = slices.run(answering(new FlagEvaluation(project, selected, subject, trace), encode))
+      if (ran === 'full') return refused({ kind: 'busy' })
+      options.countFlagRequest(project.project.id)
+      return ran
+    }
     const needs = needsOfSelected(project, selected)
     const subject = loadSubject(project, needs, request, nowMs)
     return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
   }
 
-  function runInSlices<T>(evaluation: FlagEvaluation, finish: (evaluation: FlagEvaluation) => T): MaybePromise<T> {
-    let sliceEndMs = 0
-    const isTimeUp = () => {
-      const nowMs = monotonicNowMs()
-      if (sliceEndMs === 0) sliceEndMs = nowMs + sliceMs
-      return nowMs >= sliceEndMs
+  /** First all flags, then the answer. */
+  function answering<T>(
+    evaluation: FlagEvaluation,
+    encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
+  ): SlicedWork<DecideResult<T>> {
+    let steps: Steps<T> | null = null
+    return isTimeUp => {
+      if (steps === null) {
+        if (!evaluation.advance(isTimeUp)) return unfinished
+        noteEvaluated(evaluation)
+        const encoded = encode(evaluation)
+        if (!isSteps(encoded)) return { kind: 'evaluated', answer: encoded }
+        steps = encoded
+      }
+      for (;;) {
+        const step = steps.next()
+        if (step.done === true) return { kind: 'evaluated', answer: step.value }
+        if (isTimeUp()) return unfinished
+      }
     }
-    if (evaluation.advance(isTimeUp)) return finish(evaluation)
-    return new Promise((resolve, reject) => {
-      const goOn = () => {
-        try {
-          sliceEndMs = 0
-          if (evaluation.advance(isTimeUp)) resolve(finish(evaluation))
-          else setImmediate(goOn)
-        } catch (cause) {
-          reject(cause)
-        }
-      }
-      setImmediate(goOn)
-    })
   }
 
-  function finished(evaluation: FlagEvaluation): DecideResult {
-    if (evaluation.hasErrors) {
-      withErrors.inc()
-      for (const outcome of evaluation.outcomes) {
-        if (outcome?.kind === 'unknown') metrics.flagsUnknown.inc({ reason: outcome.reason })
-      }
-      if (evaluation.fault !== undefined) logger.error({ err: evaluation.fault }, 'evaluating a flag failed')
-    } else evaluated.inc()
-    return { kind: 'evaluated', evaluation }
+  function noteEvaluated(evaluation: FlagEvaluation): void {
+    if (!evaluation.hasErrors) {
+      evaluated.inc()
+      return
+    }
+    withErrors.inc()
+    const unknownCounts = new Map<UnknownReason, number>()
+    for (const outcome of evaluation.outcomes) {
+      if (outcome?.kind === 'unknown') unknownCounts.set(outcome.reason, (unknownCounts.get(outcome.reason) ?? 0) + 1)
+    }
+    for (const [reason, count] of unknownCounts) metrics.flagsUnknown.inc({ reason }, count)
+    if (evaluation.fault !== undefined) logger.error({ err: evaluation.fault }, 'evaluating a flag failed')
   }
 
-  function refused(result: DecideResult): DecideResult {
+  function refused(result: DecideResult<never>): DecideResult<never> {
     metrics.flagEvaluations.inc({ result: result.kind })
     return result
   }

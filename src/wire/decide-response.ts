@@ -4,6 +4,7 @@
 import type { CompiledFlag } from '#core/flags/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { MaybeSteps, Steps } from '#core/maybe-steps.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'
 import { clientConfigOf, membersFor } from './client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
@@ -22,9 +23,28 @@ export interface AnswerOptions {
   readonly page?: PageHeaders
 }
 
+/** More flags than this are prepared in steps of so many: a text that is made for the first time takes up to 10 µs. */
+const flagsPerStep = 128
+
 /** The answer to an evaluation that is complete. */
-export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): string {
-  return assemble(flagsPart(evaluation, options.shape), evaluation.hasErrors, evaluation.project, false, options)
+export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): MaybeSteps<string> {
+  if (evaluation.trace !== null || evaluation.outcomes.length > flagsPerStep) return encodeInSteps(evaluation, options)
+  return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
+}
+
+function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Steps<string> {
+  const { trace } = evaluation
+  if (trace !== null && options.shape === 'V2') {
+    const details = yield* detailsWithConditions(evaluation, trace)
+    return assembleEvaluated(`"flags":{${details}}`, evaluation, options)
+  }
+  yield* prepareAll(evaluation)
+  // Texts that are there are joined in a tenth of the time.
+  return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
+}
+
+function assembleEvaluated(flags: string, evaluation: FlagEvaluation, options: AnswerOptions): string {
+  return assemble(flags, evaluation.hasErrors, evaluation.project, false, options)
 }
 
 /** No flags: the caller switched them off, or the project's quota of flag requests is used up. Source: docs/wire/evaluation.md 2.8. */
@@ -104,9 +124,7 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
     case 'V1':
       return valuesAndPayloads(evaluation)
     case 'V2':
-      return evaluation.trace === null
-        ? `"flags":{${joined(evaluation, texts => texts.detail)}}`
-        : `"flags":${JSON.stringify(detailsWithConditions(evaluation, evaluation.trace))}`
+      return `"flags":{${joined(evaluation, texts => texts.detail)}}`
     case 'D1':
       return `"featureFlags":[${joined(evaluation, texts => texts.enabledKey)}]`
     case 'D2':
@@ -125,6 +143,19 @@ function preparedTexts(project: CompiledProject): (FlagTexts | undefined)[][] {
   const texts = project.flags.map(() => [])
   textsOfProject.set(project, texts)
   return texts
+}
+
+function* prepareAll({ project, outcomes }: FlagEvaluation): Generator<undefined, void> {
+  const prepared = preparedTexts(project)
+  let madeCount = 0
+  for (let position = 0; position < outcomes.length; position++) {
+    const outcome = outcomes[position]
+    if (outcome === undefined) continue
+    const ofFlag = prepared[position]!
+    if (ofFlag[outcome.slot] !== undefined) continue
+    prepare(ofFlag, project.flags[position]!, outcome)
+    if (++madeCount % flagsPerStep === 0) yield
+  }
 }
 
 function valuesAndPayloads({ project, outcomes }: FlagEvaluation): string {

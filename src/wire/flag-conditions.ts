@@ -4,7 +4,6 @@
 
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation-trace.ts'
-import { type JsonObject, setOwn } from '#core/json.ts'
 import { flagDetail, reasonCode, reasonDescription } from './flag-texts.ts'
 
 /** Of one flag, the first ones: an answer to the public stays small whatever is defined. */
@@ -17,16 +16,28 @@ interface ConditionDetail {
   readonly reason: { readonly code: string; readonly description: string } | null
 }
 
-export function detailsWithConditions({ project, outcomes }: FlagEvaluation, trace: EvaluationTrace): JsonObject {
-  const details: JsonObject = {}
+/** Flags and conditions that are encoded without a break. */
+const detailsPerStep = 256
+
+/** The members of `flags`. */
+export function* detailsWithConditions(
+  { project, outcomes }: FlagEvaluation,
+  trace: EvaluationTrace,
+): Generator<undefined, string> {
+  let text = ''
+  let detailCount = 0
   for (const [position, outcome] of outcomes.entries()) {
     const flag = project.flags[position]
     if (outcome === undefined || flag === undefined) continue
     const traced = trace.of(flag)?.sets ?? []
     const conditions = flag.sets.slice(0, conditionCountMax).map((_set, index) => conditionDetail(index, traced[index]))
-    setOwn(details, flag.key, { ...flagDetail(flag, outcome), conditions } as unknown as JsonObject)
+    text += `,${JSON.stringify(flag.key)}:${JSON.stringify({ ...flagDetail(flag, outcome), conditions })}`
+    detailCount += 1 + conditions.length
+    if (detailCount < detailsPerStep) continue
+    detailCount = 0
+    yield
   }
-  return details
+  return text.slice(1)
 }
 
 function conditionDetail(index: number, set: TracedSet | undefined): ConditionDetail {

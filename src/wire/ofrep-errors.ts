@@ -39,6 +39,7 @@ export const ofrepErrors = {
   bodyTooLarge: ofrepError(413, 'GENERAL', `The body is over ${ofrepBodyBytesMax} bytes, as sent or decompressed.`),
   tooManyStreams: ofrepError(429, 'GENERAL', 'As many change streams as a project may have are open.', 60),
   noMoreStreams: ofrepError(503, 'GENERAL', 'As many change streams as this instance serves are open.', 60),
+  busy: ofrepError(503, 'GENERAL', 'Too many evaluations wait for their turn.', 1),
   stopping: ofrepError(503, 'GENERAL', 'This instance is stopping.', 1),
 } as const satisfies Record<string, OfrepError>
 

@@ -7,6 +7,7 @@ import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/flag-outcome.ts'
 import type { PreparedOutcome } from '#core/flags/prepared-outcomes.ts'
+import { atOnce, type MaybeSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { reasonCode, reasonDescription } from './flag-texts.ts'
 import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from './ofrep-errors.ts'
@@ -19,8 +20,8 @@ export type AskedRuntime = string | null
 /** One flag of a project, with the texts of its answers. */
 type Entry =
   | { readonly kind: 'evaluated'; readonly flag: CompiledFlag; readonly position: number; readonly texts: Texts }
-  /** Inactive, or beyond evaluation: its answer is the same for everybody. */
-  | { readonly kind: 'fixed'; readonly flag: Flag; readonly answer: Answer }
+  /** Inactive, or beyond evaluation: its answer is the same for everybody. Null: nobody asked yet. */
+  | { readonly kind: 'fixed'; readonly flag: Flag; answer: Answer | null }
 
 type Answer = Result<string, OfrepError>
 /** By slot of the outcome. */
@@ -36,23 +37,45 @@ export function ofrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime
 }
 
 /**
- * The answer about all flags, by ascending id. A flag that could not be computed stands there with its error.
+ * The answer about all flags, by ascending id; never an error: a flag that could not be computed stands there with its own.
  * @param eventStreams as `encodeEventStreams` gives it; '' for none.
  */
-export function encodeOfrepBulk(evaluation: FlagEvaluation, runtime: AskedRuntime, eventStreams: string): string {
+export function encodeOfrepBulk(
+  evaluation: FlagEvaluation,
+  runtime: AskedRuntime,
+  eventStreams: string,
+): MaybeSteps<Answer> {
+  const steps = encodeInSteps(evaluation, runtime, eventStreams)
+  return evaluation.project.definitions.flags.length > flagsPerStep ? steps : atOnce(steps)
+}
+
+/** A text that is made for the first time takes up to 10 µs, one that is there a tenth. */
+const flagsPerStep = 128
+
+function* encodeInSteps(
+  evaluation: FlagEvaluation,
+  runtime: AskedRuntime,
+  eventStreams: string,
+): Generator<undefined, Answer> {
   let flags = ''
+  let flagCount = 0
   for (const [flagKey, entry] of entriesOf(evaluation.project)) {
     const answer = answerOf(entry, evaluation, runtime)
     if (answer === undefined) continue
     if (flags !== '') flags += ','
     flags += answer.ok ? answer.value : encodeOfrepError(answer.error, flagKey)
+    if (++flagCount % flagsPerStep === 0) yield
   }
-  return `{"flags":[${flags}]${eventStreams}}`
+  return ok(`{"flags":[${flags}]${eventStreams}}`)
 }
 
 /** Undefined: the flag takes no part. */
 function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): Answer | undefined {
-  if (entry.kind === 'fixed') return isFor(entry.flag, runtime) ? entry.answer : undefined
+  if (entry.kind === 'fixed') {
+    if (!isFor(entry.flag, runtime)) return undefined
+    entry.answer ??= ok(disabledText(entry.flag))
+    return entry.answer
+  }
   const outcome = outcomes[entry.position]
   if (outcome === undefined) return undefined
   const known = entry.texts[outcome.slot]
@@ -85,7 +108,7 @@ function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
 }
 
 function entryOf(flag: Flag, project: CompiledProject): Entry {
-  if (!flag.active) return { kind: 'fixed', flag, answer: ok(disabledText(flag)) }
+  if (!flag.active) return { kind: 'fixed', flag, answer: null }
   const position = project.positionOfKey.get(flag.key)
   if (position === undefined) return { kind: 'fixed', flag, answer: beyondEvaluation }
   return { kind: 'evaluated', flag: project.flags[position]!, position, texts: [] }

@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { evaluateFlags } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
 import { type JsonObject, parseJson, textOf } from '#core/json.ts'
+import { atOnce } from '#core/maybe-steps.ts'
 import { ok } from '#core/result.ts'
 import { parseDecideQuery } from '#wire/decide-query.ts'
 import { parseDecideRequest } from '#wire/decide-request.ts'
@@ -147,8 +148,8 @@ function answers(vector: FlagVector) {
   }
   const evaluation = evaluateFlags(project, request.value.selection, subject)
   const options = { endpoint: 'flags', withConfig: false, requestId: '-', evaluatedAtMs: 0 } as const
-  const details = JSON.parse(encodeEvaluation(evaluation, { ...options, shape: 'V2' }))
-  const values = JSON.parse(encodeEvaluation(evaluation, { ...options, shape: 'V1' }))
+  const details = JSON.parse(atOnce(encodeEvaluation(evaluation, { ...options, shape: 'V2' })))
+  const values = JSON.parse(atOnce(encodeEvaluation(evaluation, { ...options, shape: 'V1' })))
   for (const detail of Object.values<{ metadata: Record<string, unknown> }>(details.flags)) {
     delete detail.metadata.has_experiment
   }

@@ -98,7 +98,7 @@ export interface DecideAnswer {
 
 export interface DecideServerOptions
   extends TestDefinitions,
-    Partial<Pick<DecideServiceOptions, 'guard' | 'geoip' | 'hashKeys'>> {
+    Partial<Pick<DecideServiceOptions, 'guard' | 'slices' | 'geoip' | 'hashKeys'>> {
   readonly subjects?: SubjectStore
   readonly now?: string
   /** Other routes over the same service. */
@@ -121,6 +121,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
     hashKeys: options.hashKeys ?? emptyHashKeys,
     geoip: options.geoip ?? null,
     guard: options.guard,
+    slices: options.slices,
     countFlagRequest: projectId => counted.push(projectId),
     logger: silentLogger(),
     metrics,

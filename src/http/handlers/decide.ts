@@ -93,7 +93,6 @@ async function decodeElsewhere(
     parsed = unpackFlags(await options.decodeThreads.run(job, bytes.length, [bytes.buffer]))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
-    reply.header('retry-after', retryAfterSeconds)
     parsed = err(decideErrors.transient)
   }
   if (parsed.ok) return answerParsed(options, parsed.value, context, request, reply)
@@ -116,7 +115,7 @@ function answerParsed(
     evaluatedAtMs: nowMs,
     page: request.headers,
   }
-  const result = options.decide.decide(asked, nowMs)
+  const result = options.decide.decide(asked, nowMs, evaluation => encodeEvaluation(evaluation, answer))
   if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, asked, answer)))
   send(reply, answerOf(result, asked, answer))
 }
@@ -148,10 +147,14 @@ function contextOf(endpoint: DecideEndpoint, query: DecideQuery, { headers, sock
 /** Source: docs/wire/evaluation.md 5.14. */
 const browserHeaders = ['origin', 'referer', 'sec-fetch-mode', 'sec-fetch-site']
 
-function answerOf(result: DecideResult, asked: EvaluationRequest, answer: AnswerOptions): Result<string, WireError> {
+function answerOf(
+  result: DecideResult<string>,
+  asked: EvaluationRequest,
+  answer: AnswerOptions,
+): Result<string, WireError> {
   switch (result.kind) {
     case 'evaluated':
-      return ok(encodeEvaluation(result.evaluation, answer))
+      return ok(result.answer)
     case 'disabled':
     case 'quota_limited':
       return ok(encodeWithoutFlags(result.project, result.kind, answer))
@@ -159,6 +162,8 @@ function answerOf(result: DecideResult, asked: EvaluationRequest, answer: Answer
       return err(isSecretKey(asked.apiKey) ? decideErrors.secretKeyAsToken : decideErrors.unknownApiKey)
     case 'missing_distinct_id':
       return err(decideErrors.missingDistinctId)
+    case 'busy':
+      return err(decideErrors.transient)
     default:
       return result satisfies never
   }
@@ -166,10 +171,13 @@ function answerOf(result: DecideResult, asked: EvaluationRequest, answer: Answer
 
 function send(reply: FastifyReply, answer: Result<string, WireError>): void {
   if (answer.ok) sendJson(reply, 200, answer.value)
-  else sendError(reply, answer.error)
+  else {
+    if (answer.error.status === 503) reply.header('retry-after', retryAfterSeconds)
+    sendError(reply, answer.error)
+  }
 }
 
-/** A thread is back within a second; SDKs that send again do not look at it. */
+/** A thread is back within a second, and evaluations wait seconds at most; SDKs that send again do not look at it. */
 const retryAfterSeconds = '1'
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

@@ -1,10 +1,9 @@
 // OpenFeature's remote evaluation: the same evaluation as `/flags`, asked for and answered in the words of OFREP.
 // Source: docs/wire/ofrep.md.
 
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/decide.ts'
@@ -86,10 +85,16 @@ async function answer(
   if (!decoded.ok) return sendOfrepError(reply, decoded.error, flagKey)
   if (heardOfOthers(options.findProject(apiKey), request)) await options.lookForChanges()
   const nowMs = options.clock.nowMs()
-  const result = await options.decide.decide(decoded.value, nowMs)
+  const runtime = decoded.value.selection.runtime.declared
+  const result = await options.decide.decide(decoded.value, nowMs, evaluation =>
+    flagKey === null
+      ? encodeOfrepBulk(evaluation, runtime, eventStreamsOf(options, evaluation.project, headers))
+      : ofrepAnswer(evaluation, flagKey, runtime),
+  )
   if (result.kind !== 'evaluated') return sendOfrepError(reply, refusalOf(result, nowMs), flagKey)
-  if (flagKey === null) answerBulk(options, result.evaluation, decoded.value, request, reply)
-  else answerSingle(result.evaluation, flagKey, decoded.value, reply)
+  if (!result.answer.ok) return sendOfrepError(reply, result.answer.error, flagKey)
+  if (flagKey === null) sendTagged(result.answer.value, request, reply)
+  else sendJson(reply, 200, result.answer.value)
 }
 
 /** Another front may have told the client of a change that is not served here yet. */
@@ -98,41 +103,31 @@ function heardOfOthers(compiled: CompiledProject | null, request: FastifyRequest
   return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
 }
 
-function answerSingle(
-  evaluation: FlagEvaluation,
-  flagKey: string,
-  { selection }: EvaluationRequest,
-  reply: FastifyReply,
-): void {
-  const found = ofrepAnswer(evaluation, flagKey, selection.runtime.declared)
-  if (found.ok) sendJson(reply, 200, found.value)
-  else sendOfrepError(reply, found.error, flagKey)
+/** A client that is refused by the stream it was told of asks for its flags again, and again for the stream. */
+function eventStreamsOf(
+  { changes }: OfrepRoutesOptions,
+  project: CompiledProject,
+  headers: IncomingHttpHeaders,
+): string {
+  return changes.hasRoom(project.project.id) ? encodeEventStreams(project, headers) : ''
 }
 
-function answerBulk(
-  { changes }: OfrepRoutesOptions,
-  evaluation: FlagEvaluation,
-  { selection }: EvaluationRequest,
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-): void {
-  const { project } = evaluation
-  // A client that is refused by the stream it was told of asks for its flags again, and again for the stream.
-  const eventStreams = changes.hasRoom(project.project.id) ? encodeEventStreams(project, headers) : ''
-  const body = encodeOfrepBulk(evaluation, selection.runtime.declared, eventStreams)
-  // Of the answer itself, since it depends on more than definitions and context: on what is stored of the person, on time.
+/** With a tag of the answer itself, since it depends on more than definitions and context: on what is stored of the person, on time. */
+function sendTagged(body: string, { headers }: FastifyRequest, reply: FastifyReply): void {
   const etag = `"${contentHash(body)}"`
   reply.header('etag', etag)
   if (matchesEtag(headers['if-none-match'], etag)) void reply.code(304).send()
   else sendJson(reply, 200, body)
 }
 
-function refusalOf(result: Exclude<DecideResult, { kind: 'evaluated' }>, nowMs: number): OfrepError {
+function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, nowMs: number): OfrepError {
   switch (result.kind) {
     case 'unknown_key':
       return ofrepErrors.unknownKey
     case 'missing_distinct_id':
       return ofrepErrors.targetingKeyMissing
+    case 'busy':
+      return ofrepErrors.busy
     case 'disabled':
     case 'quota_limited':
       return overQuota(quotaRetrySeconds(nowMs))

@@ -1,0 +1,125 @@
+// Projects of hundreds of flags: evaluated and answered in slices that all requests share, with the same answers.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
+import type { JsonObject } from '#core/json.ts'
+import { isSteps, type MaybeSteps } from '#core/maybe-steps.ts'
+import { ofrepRoutes } from '#http/handlers/ofrep.ts'
+import { type AnswerOptions, encodeEvaluation } from '#wire/decide-response.ts'
+import { encodeOfrepBulk } from '#wire/ofrep-response.ts'
+import { compileTestProject, type DecideServerOptions, startDecideServer } from '../support/decide-server.ts'
+import { aSubject } from '../support/evaluation-subject.ts'
+import { bulkPath } from '../support/ofrep-server.ts'
+
+const flagCount = 600
+const flags: readonly JsonObject[] = Array.from({ length: flagCount }, (_, index) => ({
+  id: index + 1,
+  key: `flag-${index}`,
+  active: index % 10 !== 9,
+  filters: {
+    groups: [{ properties: [], rollout_percentage: 50 }],
+    payloads: (index % 3 === 0 ? { true: `{"index":${index}}` } : {}) as JsonObject,
+  },
+}))
+const few = flags.slice(0, 100)
+const body = { token: 'phc_test', distinct_id: 'ada' }
+const options: AnswerOptions = {
+  shape: 'V2',
+  endpoint: 'flags',
+  withConfig: false,
+  requestId: '00000000-0000-4000-8000-000000000000',
+  evaluatedAtMs: 0,
+}
+
+describe('the answer about hundreds of flags', () => {
+  it('is made in steps the first time, and says the same as in one piece', () => {
+    const { as, traced } = answersAbout(flags)
+    const { steps, value } = stepsOf(as('V2'))
+    assert.ok(steps >= 4, `${steps} steps`)
+    assert.deepEqual(stepsOf(as('V2')), { steps: 0, value }, 'texts are made once per revision')
+    const details = JSON.parse(value).flags as Record<string, JsonObject>
+    assert.equal(Object.keys(details).length, flagCount * 0.9)
+    const inOnePiece = answersAbout(few).as('V2')
+    assert.ok(!isSteps(inOnePiece), 'one hundred need no steps')
+    for (const [key, detail] of Object.entries<JsonObject>(JSON.parse(inOnePiece).flags))
+      assert.deepEqual(details[key], detail)
+    const withConditions = stepsOf(traced())
+    assert.ok(withConditions.steps >= 4, `${withConditions.steps} steps`)
+    for (const [key, detail] of Object.entries<JsonObject>(JSON.parse(withConditions.value).flags)) {
+      const { conditions, ...rest } = detail
+      assert.deepEqual(rest, details[key])
+      assert.equal((conditions as unknown[]).length, 1)
+    }
+  })
+
+  it('is made in steps for OpenFeature too', () => {
+    const { steps, value } = stepsOf(answersAbout(flags).bulk())
+    assert.ok(steps >= 4, `${steps} steps`)
+    assert.ok(value.ok)
+    const items = (JSON.parse(value.value) as { flags: { key: string; reason: string }[] }).flags
+    assert.deepEqual(
+      items.map(({ key }) => key),
+      flags.map(({ key }) => key),
+    )
+    assert.ok(items.every(({ reason }, index) => (reason === 'DISABLED') === (index % 10 === 9)))
+    assert.ok(!isSteps(answersAbout(few).bulk()))
+  })
+})
+
+describe('requests for hundreds of flags', () => {
+  it('get the same answers in the shortest slices, many at once', async t => {
+    const whole = await startDecideServer(t, { flags })
+    const sliced = await startDecideServer(t, { flags, slices: { sliceMs: 0 } })
+    const ids = Array.from({ length: 6 }, (_, index) => `person ${index}`)
+    const ask = (server: typeof whole, distinct_id: string) =>
+      server.post('/flags?v=2&detailed_analysis=1', { ...body, distinct_id })
+    const answers = await Promise.all(ids.map(id => ask(sliced, id)))
+    for (const [index, id] of ids.entries()) {
+      const expected = await ask(whole, id)
+      assert.deepEqual([answers[index]!.status, answers[index]!.json.flags], [200, expected.json.flags])
+    }
+    assert.equal(sliced.counted.length, ids.length)
+  })
+
+  it('are 503 when too many wait, and are not counted; smaller ones are answered', async t => {
+    const room = { hasRoom: () => false }
+    const server = await startDecideServer(t, {
+      flags,
+      slices: { sliceMs: 0, waitingMax: 0 },
+      otherRoutes: deps =>
+        ofrepRoutes({ ...deps, changes: room, findProject: () => null, lookForChanges: async () => undefined }),
+    } satisfies DecideServerOptions)
+    const answer = await server.post('/flags?v=2', body)
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
+    assert.equal(answer.json.code, 'transient_error')
+    const ofrep = await server.post(bulkPath, { context: { targetingKey: 'ada' } }, { 'x-api-key': 'phc_test' })
+    assert.deepEqual([ofrep.status, ofrep.headers.get('retry-after'), ofrep.json.errorCode], [503, '1', 'GENERAL'])
+    assert.deepEqual(server.counted, [])
+    const small = await server.post('/flags?v=2', { ...body, flag_keys_to_evaluate: ['flag-0'] })
+    assert.deepEqual([small.status, Object.keys(small.json.flags as JsonObject)], [200, ['flag-0']])
+  })
+})
+
+function answersAbout(some: readonly JsonObject[]) {
+  const project = compileTestProject({ flags: some })
+  const evaluated = (trace: EvaluationTrace | null = null) => {
+    const evaluation = new FlagEvaluation(project, null, aSubject({ distinctId: 'ada' }), trace)
+    evaluation.advance(() => false)
+    return evaluation
+  }
+  return {
+    as: (shape: AnswerOptions['shape']) => encodeEvaluation(evaluated(), { ...options, shape }),
+    traced: () => encodeEvaluation(evaluated(new EvaluationTrace()), options),
+    bulk: () => encodeOfrepBulk(evaluated(), 'all', ''),
+  }
+}
+
+function stepsOf<T>(made: MaybeSteps<T>): { steps: number; value: T } {
+  assert.ok(isSteps(made))
+  for (let steps = 0; ; steps++) {
+    const step = made.next()
+    if (step.done === true) return { steps, value: step.value }
+  }
+}
