@@ -30,6 +30,23 @@ export interface LogChunk {
   readonly nextOffset: number
 }
 
+/** Records that were appended together, still encoded: `RecordCursor` of `core/log/record-decoder.ts` goes through them. */
+export interface LogRun {
+  /** Offset of the first record in `bytes`: in the first run of an answer it may lie before what was asked for. */
+  readonly firstOffset: number
+  readonly recordCount: number
+  readonly bytes: Uint8Array
+  readonly appendedAtMs: number
+}
+
+export interface LogRuns {
+  readonly runs: readonly LogRun[]
+  /** Where reading began: what was asked for, or the next record behind a hole. */
+  readonly firstOffset: number
+  /** Where reading goes on. */
+  readonly nextOffset: number
+}
+
 export interface EventLogReader {
   /**
    * Records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record.
@@ -40,6 +57,11 @@ export interface EventLogReader {
    *   was ever written to is empty at any offset: it begins where the state stands.
    */
   read(lane: LogLane, fromOffset: number, limits: { recordCountMax: number; bytesMax: number }): Promise<LogChunk>
+  /**
+   * As `read`, for who passes by most records: nothing is decoded or checked. Whole runs, one at least where there is one,
+   * until they have `bytesMax` together. A run has up to 1 MiB, or is a single record.
+   */
+  readRuns(lane: LogLane, fromOffset: number, bytesMax: number): Promise<LogRuns>
   /**
    * Offset that the next appended record will get (`offset` itself when nothing was ever written to the lane), and when the
    * record at `offset` was appended (null when none).

@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
+import { decodeRecords } from '#core/log/record-decoder.ts'
 import type { EventLogReader, EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../support/captured-events.ts'
@@ -98,6 +99,34 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
         seen,
         events.map(event => event.distinctId),
       )
+    })
+
+    it('gives whole runs of encoded records to who passes by most of them, over several segments', async t => {
+      const { writer, reader } = await openedIn(t, place(t), { nowMs: () => 5_000, segmentBytesMax: 20_000 })
+      for (let n = 0; n < 40; n++)
+        await writer.append('main', encodedEvents([padded(3 * n, 500), padded(3 * n + 1, 500), padded(3 * n + 2, 500)]))
+      for (const bytesMax of [1, 10_000, 1_000_000]) {
+        const seen: string[] = []
+        let offset = 4
+        for (;;) {
+          const { runs, firstOffset, nextOffset } = await reader.readRuns('main', offset, bytesMax)
+          assert.equal(firstOffset, offset)
+          if (runs.length === 0) break
+          if (bytesMax === 1) assert.equal(runs.length, 1)
+          for (const run of runs) {
+            assert.equal(run.appendedAtMs, 5_000)
+            const ids = distinctIds(decodeRecords(run.bytes, run.recordCount))
+            seen.push(...ids.slice(Math.max(0, offset - run.firstOffset)))
+          }
+          offset = nextOffset
+        }
+        assert.equal(offset, 120)
+        assert.deepEqual(
+          seen,
+          Array.from({ length: 116 }, (_, n) => `person-${n + 4}`),
+        )
+      }
+      await assert.rejects(reader.readRuns('main', 121, 1), { code: 'conflict' })
     })
 
     it('has after reopening everything that was acknowledged', async t => {

@@ -78,6 +78,21 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
   return {
     append,
     read,
+    readRuns: async (lane, fromOffset, bytesMax) => {
+      const { firstOffset } = await read(lane, fromOffset, { recordCountMax: 0, bytesMax: 0 })
+      const segments = segmentsOf(lane)
+      const kept = segments.flatMap(segment => segment.records).slice(firstOffset - segments[0]!.firstOffset)
+      let bytes = 0
+      const runs = kept.flatMap((record, index) => {
+        const isEnough = bytes >= bytesMax
+        bytes += record.bytes.length
+        const { appendedAtMs } = record
+        return isEnough && index > 0
+          ? []
+          : [{ firstOffset: firstOffset + index, recordCount: 1, bytes: record.bytes, appendedAtMs }]
+      })
+      return { runs, firstOffset, nextOffset: firstOffset + runs.length }
+    },
     status: async (lane, offset) => {
       const segment = segmentsOf(lane).findLast(({ firstOffset }) => firstOffset <= offset)
       const appendedAtMs = segment?.records[offset - segment.firstOffset]?.appendedAtMs ?? null

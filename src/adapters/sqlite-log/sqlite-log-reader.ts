@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type Database from 'better-sqlite3'
 import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
-import type { EventLogReader, LogChunk } from '#ports/event-log.ts'
+import type { EventLogReader, LogChunk, LogRun, LogRuns } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import {
   folderBytes,
@@ -27,6 +27,12 @@ interface FrameRow {
 
 type Limits = Parameters<EventLogReader['read']>[2]
 
+/** Where reading began and where it goes on. */
+interface Walked {
+  readonly firstOffset: number
+  readonly nextOffset: number
+}
+
 /** The segment being read and the newest one, per lane; a few more for jumps. */
 const openSegmentsMax = 6
 /** No busy_timeout here, which would block the event loop: ask again a little later instead. */
@@ -42,6 +48,7 @@ export function openSqliteLogReader(options: { folder: string; list?: typeof lis
   }
   return {
     read: (lane, fromOffset, limits) => patiently(() => laneReader(lane).read(fromOffset, limits)),
+    readRuns: (lane, fromOffset, bytesMax) => patiently(() => laneReader(lane).readRuns(fromOffset, bytesMax)),
     status: (lane, offset) => patiently(() => laneReader(lane).status(offset)),
     deleteBehind: (lane, offset, olderThanMs) => patiently(() => laneReader(lane).deleteBehind(offset, olderThanMs)),
     close: async () => {
@@ -65,28 +72,37 @@ class LaneReader {
   }
 
   read(fromOffset: number, limits: Limits): LogChunk {
+    return this.#lookAgain(fromOffset, () => this.#readKnown(fromOffset, limits))
+  }
+
+  readRuns(fromOffset: number, bytesMax: number): LogRuns {
+    return this.#lookAgain(fromOffset, () => this.#readKnownRuns(fromOffset, bytesMax))
+  }
+
+  /** @param readKnown reads from the segments of the last listing. */
+  #lookAgain<T extends Walked>(fromOffset: number, readKnown: () => T): T {
     try {
-      const known = this.#readKnown(fromOffset, limits)
-      if (known.records.length > 0 && known.firstOffset === fromOffset) return known
+      const known = readKnown()
+      if (known.nextOffset > known.firstOffset && known.firstOffset === fromOffset) return known
     } catch (error) {
       if (!(error instanceof PortError && error.retryable)) throw error
     }
     // At the end of what was listed last, or one of those was deleted: look again.
     this.#segments = this.#list(this.#folder)
-    let chunk = this.#readKnown(fromOffset, limits)
-    if (chunk.firstOffset > fromOffset) {
+    let found = readKnown()
+    if (found.firstOffset > fromOffset) {
       // A listing of a large folder may miss a file that was made meanwhile and yet hold one that was made after it. The
       // next listing has it: a gap that is still there is one.
       this.#segments = this.#list(this.#folder)
-      chunk = this.#readKnown(fromOffset, limits)
+      found = readKnown()
     }
-    if (chunk.records.length > 0) return chunk
+    if (found.nextOffset > found.firstOffset) return found
     const endOffset = this.#endOffset(fromOffset)
     if (fromOffset > endOffset) {
       const message = `position ${fromOffset} lies behind the end of the log in ${this.#folder}, which is at ${endOffset}`
       throw new PortError('event-log', 'conflict', new Error(message))
     }
-    return chunk
+    return found
   }
 
   status(offset: number): { endOffset: number; appendedAtMs: number | null; bytes: number } {
@@ -114,45 +130,77 @@ class LaneReader {
     for (const path of [...this.#open.keys()]) this.#closeSegment(path)
   }
 
-  /** From the segments of the last listing. The ones before the newest are complete, so their end leads to the next. */
   #readKnown(fromOffset: number, limits: Limits): LogChunk {
     const records: LogRecord[] = []
     let room = limits.bytesMax
+    const walked = this.#walk(fromOffset, (frame, from) => {
+      const cursor = new RecordCursor(frame.body, frame.record_count)
+      cursor.skip(from - frame.first_offset)
+      const countBefore = records.length
+      while (!cursor.done && records.length < limits.recordCountMax) {
+        const bytes = cursor.nextBytes
+        if (bytes > room && records.length > 0) break
+        room -= bytes
+        records.push(cursor.next())
+      }
+      return {
+        nextOffset: from + records.length - countBefore,
+        isEnough: !cursor.done || records.length >= limits.recordCountMax || room <= 0,
+      }
+    })
+    return { lane: this.#lane, records, ...walked }
+  }
+
+  #readKnownRuns(fromOffset: number, bytesMax: number): LogRuns {
+    const runs: LogRun[] = []
+    let room = bytesMax
+    const walked = this.#walk(fromOffset, frame => {
+      const { first_offset: firstOffset, record_count: recordCount, appended_at_ms: appendedAtMs, body: bytes } = frame
+      runs.push({ firstOffset, recordCount, appendedAtMs, bytes })
+      room -= bytes.length
+      return { nextOffset: firstOffset + recordCount, isEnough: room <= 0 }
+    })
+    return { runs, ...walked }
+  }
+
+  /**
+   * Shows the frames from `fromOffset` on to `take`, which says where it goes on and whether it has enough. From the segments
+   * of the last listing; the ones before the newest are complete, so their end leads to the next.
+   */
+  #walk(
+    fromOffset: number,
+    take: (frame: FrameRow, fromOffset: number) => { nextOffset: number; isEnough: boolean },
+  ): Walked {
     let firstOffset = fromOffset
     let nextOffset = fromOffset
+    let isEnough = false
     const first = Math.max(
       0,
       this.#segments.findLastIndex(segment => segment.firstOffset <= fromOffset),
     )
     for (const segment of this.#segments.slice(first)) {
       if (segment.firstOffset > nextOffset) {
-        if (records.length > 0) break
+        if (nextOffset > firstOffset) break
         firstOffset = nextOffset = segment.firstOffset
       }
       try {
         this.#using(segment, opened => {
           for (const frame of opened.framesFrom(nextOffset)) {
             if (frame.first_offset + frame.record_count <= nextOffset) continue
-            const cursor = new RecordCursor(frame.body, frame.record_count)
-            cursor.skip(nextOffset - frame.first_offset)
-            while (!cursor.done && records.length < limits.recordCountMax) {
-              const bytes = cursor.nextBytes
-              if (bytes > room && records.length > 0) break
-              room -= bytes
-              records.push(cursor.next())
-              nextOffset++
-            }
-            if (!cursor.done || records.length >= limits.recordCountMax || room <= 0) break
+            const taken = take(frame, nextOffset)
+            nextOffset = taken.nextOffset
+            isEnough = taken.isEnough
+            if (isEnough) break
           }
         })
       } catch (error) {
         // What was read before the damage is handed out first; the next call meets the damage again and says so.
-        if (records.length > 0 && error instanceof PortError && error.code === 'corrupt') break
+        if (nextOffset > firstOffset && error instanceof PortError && error.code === 'corrupt') break
         throw error
       }
-      if (records.length >= limits.recordCountMax || room <= 0) break
+      if (isEnough) break
     }
-    return { lane: this.#lane, firstOffset, records, nextOffset }
+    return { firstOffset, nextOffset }
   }
 
   /** A lane without segments begins where the state stands in it. */

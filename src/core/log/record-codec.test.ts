@@ -5,6 +5,7 @@ import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/s
 import { type CapturedEvent, type CapturedReject, lanes } from '../events/captured-event.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords, RecordCursor } from './record-decoder.ts'
+import { kindEvent } from './record-layout.ts'
 
 const uint32 = fc.integer({ min: 0, max: 0xffff_ffff })
 const epochMs = fc.integer({ min: -2_208_988_800_000, max: 10_413_792_000_000 })
@@ -197,14 +198,16 @@ describe('record decoder', () => {
   })
 
   it('skips records without decoding them and knows the size of the next', () => {
-    const events = [aCapturedEvent(1), aCapturedEvent(22), aCapturedEvent(333)]
+    const events = [aCapturedEvent(1), aCapturedEvent(22), aCapturedEvent(333, { projectId: 9 })]
     const bytes = sealed(events)
     const places = sealRecords(bytes)
     const cursor = new RecordCursor(bytes, 3)
     cursor.skip(2)
     assert.equal(cursor.nextBytes, places[3]! - places[2]!)
+    assert.deepEqual([cursor.nextProjectId, cursor.nextKind], [9, kindEvent])
     assert.deepEqual(cursor.next(), { kind: 'event', event: events[2] })
     assert.ok(cursor.done)
+    assert.deepEqual([cursor.nextProjectId, cursor.nextKind], [-1, -1])
   })
 })
 

@@ -45,6 +45,23 @@ export class RecordCursor {
     return this.#index + 1 === this.#recordCount && size !== left ? left : size
   }
 
+  /**
+   * Of the record that comes next, what its header says before anything was checked: to pass by cheaply what nobody wants.
+   * -1 where no header fits.
+   */
+  get nextProjectId(): number {
+    return this.#hasHeader ? this.#view.getUint32(this.#at + field.projectId, true) : -1
+  }
+
+  /** As `nextProjectId`: one of the kinds of `record-layout.ts`, or what a damaged record has there. */
+  get nextKind(): number {
+    return this.#hasHeader ? this.#view.getUint8(this.#at + field.kind) : -1
+  }
+
+  get #hasHeader(): boolean {
+    return this.#at + headerBytes <= this.#bytes.length
+  }
+
   skip(recordCount: number): void {
     for (let skipped = 0; skipped < recordCount && !this.done; skipped++) {
       this.#at += this.nextBytes
