@@ -9,6 +9,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
+import { quotaOf } from '#core/events/quota-resource.ts'
 import { compileProjectSteps } from '#core/flags/compile-project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
@@ -18,6 +19,7 @@ import { healthRoutes, metricsRoute } from '#http/handlers/health.ts'
 import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
 import { remoteConfigPayloadRoutes } from '#http/handlers/remote-config-payload.ts'
+import { replayRoutes } from '#http/handlers/replay.ts'
 import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
 import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
@@ -30,6 +32,7 @@ import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { readFirstOffsets } from '#services/bind-log.ts'
 import { createCaptureService } from '#services/capture.ts'
+import { createReplayService } from '#services/capture-replay.ts'
 import { createChangeHub } from '#services/change-hub.ts'
 import { createDecideService } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
@@ -166,6 +169,16 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metrics,
     logger,
   })
+  const replay = createReplayService({
+    findProject: token => definitions.findByToken(token)?.project ?? null,
+    unknownKeys: config.unknownKeys,
+    isOverQuota: (project, resource) => quotaOf(project.quotas, resource) === 0,
+    keepRefused: capture.keepRefused,
+    eventLog,
+    monotonicNowMs: () => performance.now(),
+    metrics,
+    logger,
+  })
   const healthDeps = {
     readiness: () => ({
       flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
@@ -199,6 +212,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       clock,
       random: pooledRandomUint32(randomFillSync),
       rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
+    }),
+    ...replayRoutes({
+      replay,
+      keepRefused: capture.keepRefused,
+      decodeThreads: decodePool(decodeThreads),
+      clock,
+      random: pooledRandomUint32(randomFillSync),
     }),
     ...flagDefinitionsRoutes({ ...serverKeys, isOverFlagQuota: flagRequests.isOverQuota }),
     ...remoteConfigPayloadRoutes({

@@ -2,7 +2,13 @@
 // Identity of an event: (project, UTC day of its time, name, distinct id, uuid). Every read that returns or counts
 // events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
 
-import type { EventIdentity, PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type {
+  EventIdentity,
+  PersonIdOverride,
+  RejectedEvent,
+  StoredEvent,
+  StoredReplay,
+} from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
 import type { EventUsage } from '#core/usage.ts'
 
@@ -11,6 +17,7 @@ export interface EventRows {
   /** Rows of import jobs that are not published yet; kept apart until then. */
   readonly pendingEvents: readonly StoredEvent[]
   readonly overrides: readonly PersonIdOverride[]
+  readonly replays: readonly StoredReplay[]
   readonly rejected: readonly RejectedEvent[]
 }
 
@@ -19,8 +26,8 @@ export interface EventStore {
   migrate(): Promise<void>
   /**
    * Writes rows and waits until they are durable and queryable. Repeating the same rows replaces them.
-   * A row refused for its content is found by bisection and returned in `refused` (index into `events` or
-   * `pendingEvents`); the others are stored.
+   * A row refused for its content is found by bisection and returned in `refused` (index into `events`,
+   * `pendingEvents` or `replays`); the others are stored.
    * @throws PortError `unavailable` or `timeout`: some, all or none of the rows may be stored; repeat the call.
    */
   insert(rows: EventRows): Promise<{ refused: readonly RefusedRow[] }>
@@ -44,6 +51,21 @@ export interface EventStore {
   /** Deduplicated counts per UTC day of `chargedAtMs`, days inclusive, `YYYY-MM-DD`. */
   countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
   listRejected(query: RejectedQuery, signal?: AbortSignal): Promise<readonly RejectedEvent[]>
+  /**
+   * One page of replays by their time, newest first, without their items. Of the same project, session and uuid the one
+   * that was stored last.
+   * @throws PortError as `listEvents`.
+   */
+  listReplays(
+    query: ReplayQuery,
+    signal?: AbortSignal,
+  ): Promise<{ replays: readonly ReplayView[]; next: ReplayCursor | null }>
+  /** With its packed items; null in their place once they are gone. */
+  findReplay(
+    projectId: number,
+    uuid: string,
+    signal?: AbortSignal,
+  ): Promise<{ replay: ReplayView; items: Uint8Array | null } | null>
   /** Moves a job's pending rows to the visible table; repeatable after a crash. */
   publishJob(importJobId: number): Promise<void>
   /** Drops a job's rows, pending and published. For jobs with an id of their own, from 2 up; so is `publishJob`. */
@@ -53,7 +75,7 @@ export interface EventStore {
 }
 
 export interface RefusedRow {
-  readonly list: 'events' | 'pendingEvents'
+  readonly list: 'events' | 'pendingEvents' | 'replays'
   readonly index: number
   readonly message: string
 }
@@ -92,6 +114,29 @@ export interface UsageDay extends EventUsage {
   /** `YYYY-MM-DD`, UTC. */
   readonly day: string
 }
+
+export type ReplayView = Omit<StoredReplay, 'items'>
+
+/** The place of one replay in the order of a list. */
+export interface ReplayCursor {
+  readonly timestampMs: number
+  readonly uuid: string
+}
+
+export interface ReplayQuery {
+  readonly projectId: number
+  readonly sessionId?: string
+  readonly distinctId?: string
+  /** Exclusive bounds of its time, epoch ms. */
+  readonly afterMs?: number
+  readonly beforeMs?: number
+  readonly after?: ReplayCursor
+  /** 1–1,000. */
+  readonly limit: number
+}
+
+/** How long a replay is kept, from when it was stored: its items, and the row that says that there were some. */
+export const replayRetentionDays = { items: 3, row: 90 } as const
 
 export interface RejectedQuery {
   readonly projectId: number

@@ -78,6 +78,8 @@ export interface RefusedInput {
   readonly field: string
   /** What was sent, cut for the reject store. */
   readonly body: string
+  /** Where it would have gone, when its path alone says that. */
+  readonly lane?: Lane
 }
 
 export interface CaptureService {
@@ -213,7 +215,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     const reject: CapturedReject = {
       projectId: project.id,
       token: project.apiToken,
-      lane,
+      lane: input.lane ?? lane,
       historicalMigration,
       importJobId: historicalMigration ? importWithoutJob : 0,
       receivedAtMs,

@@ -218,7 +218,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
         enter('ok')
         if (missingCount > 0) noteMissing(lane, missingCount)
         missingCount = 0
-        for (const { outcome, reason, count } of outcomes) metrics.eventsProcessed.inc({ lane, outcome, reason }, count)
+        for (const { count, outcome, reason, lane: of } of outcomes)
+          metrics.eventsProcessed.inc({ lane: of, outcome, reason }, count)
         options.onCommitted?.(lane, outcomes)
       },
     })

@@ -200,7 +200,8 @@ async function insertRows(processed: ProcessedChunk, deps: ChunkDependencies): P
   if (refused.length === 0) return processed.changes
   const { rejected, changes } = rejectRefusedRows(processed, refused)
   deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store refused rows')
-  const done = await insertPatiently({ events: [], pendingEvents: [], overrides: [], rejected }, deps)
+  const nothing = { events: [], pendingEvents: [], overrides: [], replays: [] }
+  const done = await insertPatiently({ ...nothing, rejected }, deps)
   return done === null ? null : changes
 }
 
@@ -213,8 +214,7 @@ async function chargedOnce(rows: EventRows['events'], deps: ChunkDependencies): 
 }
 
 async function insertPatiently(rows: EventRows, deps: ChunkDependencies): Promise<readonly RefusedRow[] | null> {
-  const rowCount = rows.events.length + rows.pendingEvents.length + rows.overrides.length + rows.rejected.length
-  if (rowCount === 0) return []
+  if (Object.values(rows).every(({ length }) => length === 0)) return []
   const inserted = await patiently(() => deps.events.insert(rows), deps)
   return inserted === null ? null : inserted.refused
 }

@@ -7,6 +7,7 @@ import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import type { DecideContext } from './decide-request.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture } from './decode-capture.ts'
 import { decodeFlags, type PostedFlags, packFlags } from './decode-flags.ts'
+import { decodeReplay, type PreparedReplay, type ReplayInput } from './decode-replay.ts'
 import type { FlagsBody } from './flags-body.ts'
 
 export interface CaptureJob {
@@ -23,14 +24,22 @@ export interface FlagsJob {
   readonly context: DecideContext
 }
 
-export type DecodeJob = CaptureJob | FlagsJob
-export type DecodeOutcome = PreparedCapture | PostedFlags
+export interface ReplayJob {
+  readonly kind: 'replay'
+  readonly input: Omit<ReplayInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
+  readonly receivedAtMs: number
+  readonly userAgent: string
+}
+
+export type DecodeJob = CaptureJob | FlagsJob | ReplayJob
+export type DecodeOutcome = PreparedCapture | PostedFlags | PreparedReplay
 
 /** The pool as handlers see it: each kind of job has an outcome of its own. */
 export interface DecodePool {
   /** @throws PortError when the pool cannot take the job or loses it; nothing came of it then. */
   run(job: CaptureJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedCapture>
   run(job: FlagsJob, bytes: number, buffers: ArrayBuffer[]): Promise<PostedFlags>
+  run(job: ReplayJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedReplay>
 }
 
 /** For the pool: events may wait for a moment, a page that asks for its flags stands still. */
@@ -58,6 +67,12 @@ parentPort?.on('message', (job: DecodeJob) => {
   if (job.kind === 'flags') {
     const body = { ...job.body, bytes: asBuffer(job.body.bytes) }
     parentPort!.postMessage(packFlags(decodeFlags(body, job.context)))
+    return
+  }
+  if (job.kind === 'replay') {
+    const { input, receivedAtMs, userAgent } = job
+    const replay = decodeReplay({ ...input, body: asBuffer(input.body) }, { receivedAtMs, random, userAgent })
+    parentPort!.postMessage(replay, replay.kind === 'prepared' ? [replay.record.bytes.buffer] : [])
     return
   }
   const { input, receivedAtMs, ip, rerouteOlderThanMs } = job

@@ -24,7 +24,7 @@ describe('the embedded engine', () => {
     await store.migrate()
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
     const event = anEvent()
-    await store.insert({ events: [event], pendingEvents: [], overrides: [], rejected: [] })
+    await store.insert({ events: [event], pendingEvents: [], overrides: [], replays: [], rejected: [] })
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
     await store.ping()
     assert.equal(engine.child.exitCode, null)

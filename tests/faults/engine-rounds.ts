@@ -27,7 +27,7 @@ export async function killEngineRounds(roundCount: number, seed: number): Promis
             anEvent({ uuid: randomUUID(), capturedAtMs: Date.parse(`2026-1${acknowledged.length & 1}-02T00:00:00Z`) }),
           )
           try {
-            await store.insert({ events, pendingEvents: [], overrides: [], rejected: [] })
+            await store.insert({ events, pendingEvents: [], overrides: [], replays: [], rejected: [] })
           } catch (error) {
             assert(error instanceof PortError && error.retryable, `unexpected failure: ${error}`)
             if (isKilled) return

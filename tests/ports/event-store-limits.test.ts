@@ -18,7 +18,7 @@ const withCode = (code: PortErrorCode) => (error: unknown) => error instanceof P
 /** Of the engine and of its clients: a read-only user may only repeat the limits it has. */
 const queryTimeoutSeconds = 3
 const endless = 'SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 0'
-const nothing = { events: [], pendingEvents: [], overrides: [], rejected: [] }
+const nothing = { events: [], pendingEvents: [], overrides: [], replays: [], rejected: [] }
 
 describe('the embedded engine and its client', () => {
   let engine: TestEngine

@@ -1,14 +1,21 @@
 import { identityKey } from '#core/events/charge-once.ts'
 import { quotaResourceOf } from '#core/events/quota-resource.ts'
-import type { EventIdentity, PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type {
+  EventIdentity,
+  PersonIdOverride,
+  RejectedEvent,
+  StoredEvent,
+  StoredReplay,
+} from '#core/events/stored-event.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
-import type { EventRows, EventStore, UsageDay } from '#ports/event-store.ts'
+import type { EventRows, EventStore, RefusedRow, UsageDay } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 
 /** The part of the event store that processing needs, in memory: a repeated row replaces itself, as in the real one. */
 export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findChargedTimes' | 'countUsage'> {
   readonly rows = new Map<string, StoredEvent>()
   readonly rejected = new Map<string, RejectedEvent>()
+  readonly replays = new Map<string, StoredReplay>()
   readonly overrides = new Map<string, PersonIdOverride>()
   /** Every row of every call, repeats included. */
   readonly inserted: StoredEvent[] = []
@@ -17,11 +24,12 @@ export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findCharge
   readonly asked: (readonly EventIdentity[])[] = []
   isDown = false
   refuses: (row: StoredEvent) => boolean = () => false
+  refusesReplay: (row: StoredReplay) => boolean = () => false
 
   async insert(rows: EventRows): ReturnType<EventStore['insert']> {
     this.insertCount++
     if (this.isDown) throw new PortError('event-store', 'unavailable')
-    const refused: { list: 'events'; index: number; message: string }[] = []
+    const refused: RefusedRow[] = []
     rows.events.forEach((row, index) => {
       if (this.refuses(row)) {
         refused.push({ list: 'events', index, message: 'refused for its content' })
@@ -30,6 +38,10 @@ export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findCharge
       this.inserted.push(row)
       const key = identityKey(row)
       if (row.importJobId === 0 || this.rows.get(key)?.importJobId !== 0) this.rows.set(key, row)
+    })
+    rows.replays.forEach((replay, index) => {
+      if (this.refusesReplay(replay)) refused.push({ list: 'replays', index, message: 'refused for its content' })
+      else this.replays.set(JSON.stringify([replay.projectId, replay.sessionId, replay.uuid]), replay)
     })
     for (const reject of rows.rejected) this.rejected.set(reject.rejectId, reject)
     for (const override of rows.overrides) {

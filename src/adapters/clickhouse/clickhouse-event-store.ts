@@ -19,6 +19,8 @@ import { createRowInserter } from './insert-rows.ts'
 import { migrate } from './migrate.ts'
 import { ProjectQueue } from './project-queue.ts'
 import { listRejected } from './rejected-queries.ts'
+import { findReplay, listReplays } from './replay-queries.ts'
+import { replayColumns, writeReplayRow } from './replay-rows.ts'
 import { countUsage } from './usage-queries.ts'
 
 export interface ClickHouseEventStoreOptions {
@@ -45,7 +47,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
 
   return {
     migrate: () => migrate(clients, { rejectRetentionDays }),
-    insert: async ({ events, pendingEvents, overrides, rejected }) => {
+    insert: async ({ events, pendingEvents, overrides, replays, rejected }) => {
       // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
@@ -64,6 +66,12 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
         rows: overrides,
         write: writeOverrideRow,
       })
+      const refusedReplays = await inserter.insert({
+        table: 'replay_messages',
+        columns: replayColumns,
+        rows: replays,
+        write: (to, replay) => writeReplayRow(to, replay, insertedAtMs),
+      })
       await inserter.insert({
         table: 'rejected_events',
         columns: rejectedColumns,
@@ -74,6 +82,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
         refused: [
           ...refusedEvents.map(row => ({ list: 'events' as const, ...row })),
           ...refusedPending.map(row => ({ list: 'pendingEvents' as const, ...row })),
+          ...refusedReplays.map(row => ({ list: 'replays' as const, ...row })),
         ],
       }
     },
@@ -91,6 +100,14 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     listRejected: (query, signal) =>
       queue.run(query.projectId, signal, () =>
         clients.read((client, either) => listRejected(client, query, either), signal),
+      ),
+    listReplays: (query, signal) =>
+      queue.run(query.projectId, signal, () =>
+        clients.read((client, either) => listReplays(client, query, either), signal),
+      ),
+    findReplay: (projectId, uuid, signal) =>
+      queue.run(projectId, signal, () =>
+        clients.read((client, either) => findReplay(client, projectId, uuid, either), signal),
       ),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),

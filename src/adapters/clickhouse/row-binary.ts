@@ -88,6 +88,14 @@ export class RowBinaryWriter {
     this.end += byteCount
   }
 
+  /** Bytes of any kind behind their length. */
+  byteString(value: Uint8Array): void {
+    this.reserve(value.length + 5)
+    this.varint(value.length)
+    this.bytes.set(value, this.end)
+    this.end += value.length
+  }
+
   map(entries: ReadonlyMap<string, string>): void {
     this.reserve(5)
     this.varint(entries.size)

@@ -2,6 +2,8 @@
 // statement that does nothing when it was done (`IF NOT EXISTS`).
 // Source: docs/wire/ingestion.md 8.1, 10.
 
+import { replayRetentionDays } from '#ports/event-store.ts'
+
 export interface SchemaOptions {
   readonly rejectRetentionDays: number
 }
@@ -86,5 +88,28 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
         `ALTER TABLE ${database}.${table} ADD COLUMN IF NOT EXISTS
           charged_at DateTime64(3, 'UTC') DEFAULT captured_at CODEC(Delta, ZSTD(1)) AFTER captured_at`,
     ),
+    // Partitions are days of storing, so that what expires together lies together and is dropped without being read. Items
+    // come packed; granules are small, because one row may hold megabytes of them.
+    `CREATE TABLE IF NOT EXISTS ${database}.replay_messages (
+      project_id UInt32,
+      uuid UUID,
+      session_id String CODEC(ZSTD(1)),
+      window_id String CODEC(ZSTD(1)),
+      distinct_id String CODEC(ZSTD(1)),
+      snapshot_source LowCardinality(String),
+      lib LowCardinality(String),
+      item_count UInt32,
+      items_bytes UInt64,
+      timestamp DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+      received_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+      row_version UInt64 CODEC(Delta, ZSTD(1)),
+      stored_at DateTime('UTC') DEFAULT now() CODEC(Delta, ZSTD(1)),
+      items String CODEC(NONE) TTL stored_at + toIntervalDay(${replayRetentionDays.items})
+    ) ENGINE = ReplacingMergeTree(row_version)
+      PARTITION BY toYYYYMMDD(stored_at)
+      ORDER BY (project_id, session_id, uuid)
+      TTL stored_at + toIntervalDay(${replayRetentionDays.row}) DELETE
+      SETTINGS merge_with_ttl_timeout = 3600, index_granularity = 1024, index_granularity_bytes = 4194304,
+        merge_max_block_size = 1024, merge_max_block_size_bytes = 4194304`,
   ]
 }

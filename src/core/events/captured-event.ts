@@ -90,8 +90,32 @@ export interface CapturedReject {
   readonly body: string
 }
 
+/** One accepted replay request: its snapshots in one piece. Source: docs/wire/ingestion.md 1.8. */
+export interface CapturedReplay {
+  readonly projectId: number
+  readonly token: string
+  readonly receivedAtMs: number
+  readonly capturedAtMs: number
+  /** When its first snapshot event happened, epoch ms, corrected like an event's. */
+  readonly timestampMs: number
+  /** Lower-case canonical text: the first snapshot event's own, or made here. */
+  readonly uuid: string
+  readonly sessionId: string
+  readonly windowId: string
+  readonly distinctId: string
+  readonly snapshotSource: 'mobile' | 'web'
+  /** The library that recorded. */
+  readonly lib: string
+  readonly itemCount: number
+  /** Bytes of the JSON text behind `items`. */
+  readonly itemsBytes: number
+  /** A JSON list of the client's own texts, packed (`core/events/packed-items.ts`): the worker never looks inside. */
+  readonly items: Uint8Array
+}
+
 /** What one log record holds. `damaged` is what reading makes of a record whose checksum does not hold. */
 export type LogRecord =
   | { readonly kind: 'event'; readonly event: CapturedEvent }
   | { readonly kind: 'reject'; readonly reject: CapturedReject }
+  | { readonly kind: 'replay'; readonly replay: CapturedReplay }
   | { readonly kind: 'damaged'; readonly body: Uint8Array }

@@ -28,16 +28,21 @@ export class ChunkReport {
   }
 
   /** @param reason '' for stored. */
-  count(projectId: number, outcome: ChunkOutcome['outcome'], reason: string, count = 1): void {
+  count(
+    projectId: number,
+    outcome: ChunkOutcome['outcome'],
+    reason: string,
+    { count = 1, lane = this.lane }: { count?: number; lane?: ChunkOutcome['lane'] } = {},
+  ): void {
     let ofProject = this.outcomes.get(projectId)
     if (ofProject === undefined) {
       ofProject = new Map()
       this.outcomes.set(projectId, ofProject)
     }
-    const key = reason === '' ? outcome : `${outcome}:${reason}`
+    const key = lane === this.lane && reason === '' ? outcome : `${outcome}:${reason}:${lane}`
     const known = ofProject.get(key)
     if (known !== undefined) (known as { count: number }).count += count
-    else ofProject.set(key, { projectId, lane: this.lane, outcome, reason, count })
+    else ofProject.set(key, { projectId, lane, outcome, reason, count })
   }
 
   warn(of: CapturedEvent | CapturedReject, type: string, details: JsonObject): void {

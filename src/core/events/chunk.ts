@@ -84,7 +84,8 @@ export interface IngestionWarning {
 
 export interface ChunkOutcome {
   readonly projectId: number
-  readonly lane: LogLane
+  /** Replays travel in the main log, and are counted apart from its events. */
+  readonly lane: LogLane | 'replay'
   /** `stored`, `dropped` or `rejected`. */
   readonly outcome: 'stored' | 'dropped' | 'rejected'
   /** '' for stored. */

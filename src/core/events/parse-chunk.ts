@@ -4,7 +4,7 @@
 import { groupEventNames, groupIdentityOf } from '../groups/group-update.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import { isIllegalDistinctId, mergeRequestOf } from '../persons/person-merge.ts'
-import type { CapturedEvent, CapturedReject, LogLane, LogRecord } from './captured-event.ts'
+import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane, LogRecord } from './captured-event.ts'
 import type { ChunkSubjects } from './chunk.ts'
 
 /** Records as they were read: `records[0]` stands at `firstOffset`. */
@@ -24,8 +24,17 @@ export interface ParsedEvent {
   readonly setOnce: JsonObject | null
 }
 
+export interface ParsedReplay {
+  readonly kind: 'replay'
+  readonly offset: number
+  readonly replay: CapturedReplay
+}
+
 export type ParsedRecord =
   | ParsedEvent
+  | ParsedReplay
+  /** A replay whose processing has failed before. */
+  | { readonly kind: 'failed_replay'; readonly offset: number; readonly replay: CapturedReplay; readonly message: string }
   /** An event that cannot be processed: its text is not an object, or processing it has failed before. */
   | { readonly kind: 'failed'; readonly offset: number; readonly event: CapturedEvent; readonly message: string }
   | { readonly kind: 'reject'; readonly offset: number; readonly reject: CapturedReject }
@@ -45,8 +54,14 @@ export function parseChunk(chunk: ChunkRecords, failures: ReadonlyMap<number, st
 function parseRecord(record: LogRecord, offset: number, failures: ReadonlyMap<number, string>): ParsedRecord {
   if (record.kind === 'reject') return { kind: 'reject', offset, reject: record.reject }
   if (record.kind === 'damaged') return { kind: 'damaged', offset, body: record.body }
-  const { event } = record
   const message = failures.size > 0 ? failures.get(offset) : undefined
+  if (record.kind === 'replay') {
+    const { replay } = record
+    return message === undefined
+      ? { kind: 'replay', offset, replay }
+      : { kind: 'failed_replay', offset, replay, message }
+  }
+  const { event } = record
   if (message !== undefined) return { kind: 'failed', offset, event, message }
   try {
     const properties = parseJson(event.propertiesJson)
@@ -76,6 +91,9 @@ export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
   for (const record of chunk.records) {
+    // A replay touches nobody; whether its project is still there has to be known.
+    if (record.kind === 'replay' && !distinctIds.has(record.replay.projectId))
+      distinctIds.set(record.replay.projectId, new Set())
     if (record.kind !== 'event') continue
     const { event, properties } = record
     let ids = distinctIds.get(event.projectId)

@@ -10,9 +10,9 @@ import { ChunkReport } from './chunk-report.ts'
 import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
 import { rejectDetails, warnOfNotes } from './edge-warnings.ts'
 import type { GeoipOf } from './enrich-event.ts'
-import type { ParsedChunk, ParsedEvent } from './parse-chunk.ts'
-import { rejectOfDamage, rejectOfEvent, rejectOfReject } from './rejects.ts'
-import type { PersonIdOverride, RejectedEvent, StoredEvent } from './stored-event.ts'
+import type { ParsedChunk, ParsedEvent, ParsedReplay } from './parse-chunk.ts'
+import { rejectOfDamage, rejectOfEvent, rejectOfReject, rejectOfReplay } from './rejects.ts'
+import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredReplay } from './stored-event.ts'
 
 export interface ProcessedChunk {
   readonly rows: {
@@ -20,10 +20,15 @@ export interface ProcessedChunk {
     /** Rows of import jobs that are not published yet. */
     readonly pendingEvents: readonly StoredEvent[]
     readonly overrides: readonly PersonIdOverride[]
+    readonly replays: readonly StoredReplay[]
     readonly rejected: readonly RejectedEvent[]
   }
-  /** The log record behind each of `rows.events` and `rows.pendingEvents`, for rows that the store refuses. */
-  readonly sources: { readonly events: readonly ParsedEvent[]; readonly pendingEvents: readonly ParsedEvent[] }
+  /** The log record behind each of those rows that the store may refuse. */
+  readonly sources: {
+    readonly events: readonly ParsedEvent[]
+    readonly pendingEvents: readonly ParsedEvent[]
+    readonly replays: readonly ParsedReplay[]
+  }
   readonly changes: ChunkChanges
   /** Characters of the persons' properties in all rows. */
   readonly personTextLength: number
@@ -69,6 +74,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   const rejected: RejectedEvent[] = []
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
+  const replays: ParsedReplay[] = []
   const { personTextMax = Number.POSITIVE_INFINITY } = options
   let personTextLength = 0
   for (const record of chunk.records) {
@@ -83,6 +89,16 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         list.sources.push(record)
         break
       }
+      case 'replay':
+        if (projects.has(record.replay.projectId)) {
+          replays.push(record)
+          report.count(record.replay.projectId, 'stored', '', { lane: 'replay' })
+        } else report.count(record.replay.projectId, 'dropped', 'unknown_project', { lane: 'replay' })
+        break
+      case 'failed_replay':
+        rejected.push(rejectOfReplay(record.offset, record.replay, 'processing_failed', record.message))
+        report.count(record.replay.projectId, 'rejected', 'processing_failed', { lane: 'replay' })
+        break
       case 'failed':
         rejected.push(rejectOfEvent(record.offset, record.event, 'processing_failed', record.message))
         report.count(record.event.projectId, 'rejected', 'processing_failed')
@@ -102,8 +118,14 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
   const { changes, overrides } = closeChunkState(projects, options.toldOverrides)
   return {
-    rows: { events: visible.rows, pendingEvents: pending.rows, overrides, rejected },
-    sources: { events: visible.sources, pendingEvents: pending.sources },
+    rows: {
+      events: visible.rows,
+      pendingEvents: pending.rows,
+      overrides,
+      replays: replays.map(({ replay }) => replay),
+      rejected,
+    },
+    sources: { events: visible.sources, pendingEvents: pending.sources, replays },
     changes: { ...changes, warnings: report.allWarnings(), outcomes: report.allOutcomes() },
     personTextLength,
   }

@@ -2,12 +2,12 @@
 
 import type { ChunkChanges, ChunkOutcome } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
-import { rejectOfEvent } from './rejects.ts'
+import { rejectOfEvent, rejectOfReplay } from './rejects.ts'
 import type { RejectedEvent } from './stored-event.ts'
 
 /** Which row, and what the store said. */
 export interface RefusedRow {
-  readonly list: 'events' | 'pendingEvents'
+  readonly list: 'events' | 'pendingEvents' | 'replays'
   readonly index: number
   readonly message: string
 }
@@ -19,30 +19,38 @@ export function rejectRefusedRows(
 ): { rejected: readonly RejectedEvent[]; changes: ChunkChanges } {
   const counts = new Map(processed.changes.outcomes.map(outcome => [keyOf(outcome), { ...outcome }]))
   const rejected = refused.map(({ list, index, message }) => {
+    if (list === 'replays') {
+      const { offset, replay } = processed.sources.replays[index]!
+      moveToRejected(counts, replay.projectId, 'replay')
+      return rejectOfReplay(offset, replay, 'row_refused', message)
+    }
     const { offset, event } = processed.sources[list][index]!
-    const stored = { projectId: event.projectId, lane: lane(processed), outcome: 'stored', reason: '' } as const
-    move(counts, { ...stored, count: -1 })
-    move(counts, { ...stored, outcome: 'rejected', reason: 'row_refused', count: 1 })
+    moveToRejected(counts, event.projectId, laneOfEvents(processed))
     return rejectOfEvent(offset, event, 'row_refused', message)
   })
   const outcomes = [...counts.values()].filter(({ count }) => count > 0)
   return { rejected, changes: { ...processed.changes, outcomes } }
 }
 
-/** A chunk is of one lane; a refused row was counted, so there is at least one outcome. */
-function lane(processed: ProcessedChunk): ChunkOutcome['lane'] {
-  return processed.changes.outcomes[0]!.lane
+/** A chunk's events are of one lane; a refused row of theirs was counted, so there is at least one outcome. */
+function laneOfEvents(processed: ProcessedChunk): ChunkOutcome['lane'] {
+  return processed.changes.outcomes.find(({ lane }) => lane !== 'replay')!.lane
 }
 
-function move(
-  counts: Map<string, { -readonly [Key in keyof ChunkOutcome]: ChunkOutcome[Key] }>,
-  by: ChunkOutcome,
-): void {
+type Counts = Map<string, { -readonly [Key in keyof ChunkOutcome]: ChunkOutcome[Key] }>
+
+function moveToRejected(counts: Counts, projectId: number, lane: ChunkOutcome['lane']): void {
+  const stored = { projectId, lane, outcome: 'stored', reason: '' } as const
+  move(counts, { ...stored, count: -1 })
+  move(counts, { ...stored, outcome: 'rejected', reason: 'row_refused', count: 1 })
+}
+
+function move(counts: Counts, by: ChunkOutcome): void {
   const known = counts.get(keyOf(by))
   if (known === undefined) counts.set(keyOf(by), { ...by })
   else known.count += by.count
 }
 
-function keyOf({ projectId, outcome, reason }: ChunkOutcome): string {
-  return JSON.stringify([projectId, outcome, reason])
+function keyOf({ projectId, lane, outcome, reason }: ChunkOutcome): string {
+  return JSON.stringify([projectId, lane, outcome, reason])
 }

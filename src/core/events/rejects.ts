@@ -2,7 +2,7 @@
 // record's place in the log, so that a repeated chunk replaces its own rejects.
 
 import { rejectUuid } from '../persons/person-uuid.ts'
-import type { CapturedEvent, CapturedReject, LogLane } from './captured-event.ts'
+import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane } from './captured-event.ts'
 import type { RejectedEvent } from './stored-event.ts'
 
 /** Largest body that is kept. Source: ours. */
@@ -30,6 +30,29 @@ export function rejectOfEvent(
     distinctId: event.distinctId,
     receivedAtMs: event.receivedAtMs,
     body: cutBody(event.propertiesJson),
+  }
+}
+
+/** Its snapshots are not kept, only what they were. */
+export function rejectOfReplay(
+  offset: number,
+  replay: CapturedReplay,
+  reason: RejectReason,
+  field: string,
+): RejectedEvent {
+  const { sessionId, windowId, itemCount, itemsBytes } = replay
+  return {
+    rejectId: rejectUuid('main', offset, replay.receivedAtMs),
+    projectId: replay.projectId,
+    reason,
+    field,
+    lane: 'replay',
+    importJobId: 0,
+    uuid: replay.uuid,
+    event: '$snapshot',
+    distinctId: replay.distinctId,
+    receivedAtMs: replay.receivedAtMs,
+    body: JSON.stringify({ session_id: sessionId, window_id: windowId, items: itemCount, bytes: itemsBytes }),
   }
 }
 

@@ -1,6 +1,6 @@
 // What the worker writes: the rows of the event store, as values. Column names are the adapter's business.
 
-import type { Lane } from './captured-event.ts'
+import type { CapturedReplay, Lane } from './captured-event.ts'
 
 export type PersonMode = 'full' | 'propertyless' | 'force_upgrade'
 
@@ -42,6 +42,9 @@ export interface PersonIdOverride {
   readonly personId: string
   readonly version: number
 }
+
+/** One row of `replay_messages`; a later one with the same project, session and uuid replaces it. */
+export type StoredReplay = Omit<CapturedReplay, 'token' | 'capturedAtMs'>
 
 /** One row of `rejected_events`. */
 export interface RejectedEvent {

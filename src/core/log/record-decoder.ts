@@ -4,7 +4,17 @@
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type LogRecord, lanes } from '../events/captured-event.ts'
 import { recordBytesAt } from './record-codec.ts'
-import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
+import {
+  checksumStart,
+  field,
+  flag,
+  headerBytes,
+  kindEvent,
+  kindReject,
+  kindReplay,
+  recordVersion,
+} from './record-layout.ts'
+import { decodeReplay } from './replay-record.ts'
 
 /**
  * Every record of a run. With `recordCount`, exactly so many come back: when a length is damaged nobody knows where the
@@ -89,6 +99,10 @@ export class RecordCursor {
     const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
     if (setOnceStart > end) return undefined
     const head = this.#bytes.toString('utf8', start + headerBytes, bodyStart)
+    if (view.getUint8(start + field.kind) === kindReplay) {
+      const replay = decodeReplay(view, start, head, this.#bytes.subarray(bodyStart, end))
+      return replay === undefined ? undefined : { kind: 'replay', replay }
+    }
     const body = this.#bytes.toString('utf8', bodyStart, setStart)
     switch (view.getUint8(start + field.kind)) {
       case kindEvent: {

@@ -1,11 +1,12 @@
 // Where each part of a log record lies, version 1. Numbers are little-endian. A fixed header is followed by texts in
 // UTF-8: the head (token, uuid, name, distinct id, then ip of an event or reason and field of a reject, in one piece
 // so that one call writes or reads them), the body (properties of an event, original body of a reject), `$set`,
-// `$set_once`. Lengths inside the head count UTF-16 units. A later version changes the version byte, never these places.
+// `$set_once`. A replay (`replay-record.ts`) has other texts in its head and packed bytes as its body. Lengths inside the head count UTF-16 units. A later version changes the version byte, never these places.
 
 export const recordVersion = 1
 export const kindEvent = 0
 export const kindReject = 1
+export const kindReplay = 2
 
 /** The checksum covers everything behind itself; the size before it is checked by where it leads. */
 export const checksumStart = 8
@@ -22,6 +23,8 @@ export const field = {
   flags: 11,
   projectId: 12,
   importJobId: 16,
+  /** Of a replay. */
+  itemCount: 16,
   tokenLength: 20,
   uuidLength: 24,
   nameLength: 28,
@@ -38,6 +41,8 @@ export const field = {
   capturedAtMs: 64,
   timestampMs: 72,
   sentAtMs: 80,
+  /** Of a replay: bytes of its items before they were packed. */
+  itemsBytes: 80,
 } as const
 
 export const headerBytes = 88

@@ -1,0 +1,89 @@
+// Lists of replays, and one with its items. Items are read by their one row only.
+
+import type { ReplayCursor, ReplayQuery, ReplayView } from '#ports/event-store.ts'
+import type { ClickHouseClient } from './clickhouse-clients.ts'
+
+const viewColumns = `project_id, uuid, session_id, window_id, distinct_id, snapshot_source, lib, item_count, items_bytes,
+  toUnixTimestamp64Milli(timestamp), toUnixTimestamp64Milli(received_at)`
+
+const timeParam = (name: string) => `fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`
+
+export async function listReplays(
+  client: ClickHouseClient,
+  query: ReplayQuery,
+  signal: AbortSignal,
+): Promise<{ replays: ReplayView[]; next: ReplayCursor | null }> {
+  const conditions = ['project_id = {project:UInt32}']
+  if (query.sessionId !== undefined) conditions.push('session_id = {session:String}')
+  if (query.distinctId !== undefined) conditions.push('distinct_id = {id:String}')
+  if (query.afterMs !== undefined) conditions.push(`timestamp > ${timeParam('after')}`)
+  if (query.beforeMs !== undefined) conditions.push(`timestamp < ${timeParam('before')}`)
+  if (query.after !== undefined) conditions.push(`(timestamp, uuid) < (${timeParam('last')}, {last_uuid:UUID})`)
+  const result = await client.query({
+    query: `SELECT ${viewColumns} FROM replay_messages FINAL WHERE ${conditions.join(' AND ')}
+      ORDER BY timestamp DESC, uuid DESC LIMIT {rows:UInt32}`,
+    query_params: {
+      project: query.projectId,
+      session: query.sessionId,
+      id: query.distinctId,
+      after: query.afterMs,
+      before: query.beforeMs,
+      last: query.after?.timestampMs,
+      last_uuid: query.after?.uuid,
+      rows: query.limit + 1,
+    },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = (await result.json<ReplayRow>()).map(viewOfRow)
+  const replays = rows.slice(0, query.limit)
+  const last = replays.at(-1)
+  const hasMore = rows.length > query.limit && last !== undefined
+  return { replays, next: hasMore ? { timestampMs: last.timestampMs, uuid: last.uuid } : null }
+}
+
+/** Of several sessions with one uuid, which no client makes, the one of the latest time. */
+export async function findReplay(
+  client: ClickHouseClient,
+  projectId: number,
+  uuid: string,
+  signal: AbortSignal,
+): Promise<{ replay: ReplayView; items: Uint8Array | null } | null> {
+  // The inner query reads one narrow column of the project.
+  const result = await client.query({
+    query: `SELECT ${viewColumns}, base64Encode(items) FROM replay_messages FINAL
+      WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} AND session_id IN (
+        SELECT session_id FROM replay_messages WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000
+      ) ORDER BY timestamp DESC LIMIT 1`,
+    query_params: { project: projectId, uuid },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const [row] = await result.json<[...ReplayRow, items: string]>()
+  if (row === undefined) return null
+  const items = Buffer.from(row.at(-1) as string, 'base64')
+  return { replay: viewOfRow(row), items: items.length === 0 ? null : items }
+}
+
+type ReplayRow = [
+  ...[projectId: number, uuid: string, sessionId: string, windowId: string, distinctId: string],
+  ...[snapshotSource: 'mobile' | 'web', lib: string, itemCount: number, itemsBytes: string | number],
+  ...[timestampMs: string | number, receivedAtMs: string | number],
+]
+
+function viewOfRow(row: readonly [...ReplayRow, ...unknown[]]): ReplayView {
+  const [projectId, uuid, sessionId, windowId, distinctId, snapshotSource, lib, itemCount, bytes, time, received] = row
+  return {
+    projectId,
+    uuid,
+    sessionId,
+    windowId,
+    distinctId,
+    snapshotSource,
+    lib,
+    itemCount,
+    itemsBytes: Number(bytes),
+    timestampMs: Number(time),
+    receivedAtMs: Number(received),
+  }
+}

@@ -1,0 +1,96 @@
+// Accepts replay requests: finds the project, asks for its quota, appends the record to the log and answers only when the
+// log has it. Knows nothing of HTTP; `http/handlers/replay.ts` turns outcomes into answers.
+
+import type { ReplayRefusal } from '#core/events/prepare-replay.ts'
+import type { QuotaResource } from '#core/events/quota-resource.ts'
+import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { Project } from '#core/project.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import type { CaptureService } from './capture.ts'
+
+export interface ReplayServiceDependencies {
+  /** By project API key; null when no project has it. May answer at once. */
+  readonly findProject: (token: string) => MaybePromise<Project | null>
+  /** `accept`: requests of unknown keys are answered like others and dropped. */
+  readonly unknownKeys: 'reject' | 'accept'
+  readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
+  readonly keepRefused: CaptureService['keepRefused']
+  readonly eventLog: EventLogWriter
+  /** Epoch-less, for how often a line is logged. */
+  readonly monotonicNowMs: () => number
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
+
+export type ReplayOutcome =
+  /** Durable. */
+  | { readonly kind: 'accepted' }
+  /** Nothing is stored, and the client is to know. */
+  | { readonly kind: 'over_quota' }
+  | { readonly kind: 'unknown_project' }
+  | { readonly kind: 'unfit'; readonly refusal: ReplayRefusal }
+  /** Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. */
+  | { readonly kind: 'unavailable' }
+
+/** A request that was read elsewhere, for no project yet. */
+export type ReplayRequest =
+  | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
+  | { readonly kind: 'unfit'; readonly token: string; readonly refusal: ReplayRefusal; readonly body: string }
+
+export interface ReplayService {
+  capture(request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome>
+}
+
+/** One line per this long while the log refuses; the counters tell the rest. */
+const complaintPauseMs = 10_000
+
+/** What is looked for first is answered: the key, the quota, then the snapshots. Source: docs/wire/ingestion.md 1.7, 1.8. */
+export function createReplayService(dependencies: ReplayServiceDependencies): ReplayService {
+  const { eventLog, metrics, logger, monotonicNowMs } = dependencies
+  const accepted = metrics.eventsAccepted.labels({ lane: 'replay' })
+  let complaintFromMs = Number.NEGATIVE_INFINITY
+
+  return {
+    async capture(request, receivedAtMs) {
+      try {
+        const project = await dependencies.findProject(request.token)
+        if (project !== null) return await captureFor(project, request, receivedAtMs)
+      } catch (error) {
+        return unavailable(error)
+      }
+      metrics.eventsRefused.inc({ reason: 'unknown_api_key' })
+      return { kind: dependencies.unknownKeys === 'reject' ? 'unknown_project' : 'accepted' }
+    },
+  }
+
+  async function captureFor(project: Project, request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome> {
+    if (dependencies.isOverQuota(project, 'recordings')) {
+      metrics.eventsRefused.inc({ reason: 'recordings_over_quota' })
+      return { kind: 'over_quota' }
+    }
+    if (request.kind === 'unfit') {
+      const { token, refusal, body } = request
+      dependencies.keepRefused({ token, reason: refusal, field: '', body, lane: 'replay' }, receivedAtMs)
+      return { kind: 'unfit', refusal }
+    }
+    assignProject(request.record.bytes, project.id)
+    await eventLog.append('main', request.record)
+    accepted.inc()
+    return { kind: 'accepted' }
+  }
+
+  function unavailable(error: unknown): ReplayOutcome {
+    if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
+    metrics.dependencyFailures.inc({ port: error.port, code: error.code })
+    const nowMs = monotonicNowMs()
+    if (nowMs >= complaintFromMs) {
+      complaintFromMs = nowMs + complaintPauseMs
+      logger.error({ err: error }, 'replays cannot be accepted; clients are told to send them again')
+    }
+    return { kind: 'unavailable' }
+  }
+}

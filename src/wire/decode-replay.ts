@@ -1,0 +1,75 @@
+// The whole way from the bytes of a replay request to the record that is kept. Pure, so that it runs on the event loop for
+// small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
+
+import { cutRejectBody } from '#core/events/prepare-events.ts'
+import { prepareReplay, type ReceivedReplay, type ReplayRefusal } from '#core/events/prepare-replay.ts'
+import type { EncodedRecords } from '#core/log/record-codec.ts'
+import { readCaptureBody } from './capture-body.ts'
+import { captureValueCountMax } from './capture-errors.ts'
+import type { CaptureInput, RefusedCapture } from './decode-capture.ts'
+import { replayDecodedBytesMax, replayErrors } from './replay-errors.ts'
+import { parseReplayRequest } from './replay-request.ts'
+
+export type ReplayInput = Omit<CaptureInput, 'legacyPath' | 'engage'>
+
+/** What the service takes: a record whose project is open (0), or why its snapshots cannot be kept. */
+export type PreparedReplay =
+  | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
+  | {
+      readonly kind: 'unfit'
+      readonly token: string
+      readonly refusal: ReplayRefusal
+      /** What was sent, decoded and cut for the reject store. */
+      readonly body: string
+    }
+  | RefusedCapture
+
+/**
+ * What the event loop decodes itself, bytes: less than of events, because snapshots are packed besides, and because their
+ * sender waits for nothing. Source: ours.
+ */
+export const inlineReplayBytesMax = { sent: 128 * 1024, decoded: 256 * 1024 } as const
+
+interface ReplayLimits {
+  readonly decodedBytesMax: number
+  readonly valueCountMax: number
+}
+
+const inlineLimits: ReplayLimits = { decodedBytesMax: inlineReplayBytesMax.decoded, valueCountMax: 32 * 1024 }
+const threadLimits: ReplayLimits = { decodedBytesMax: replayDecodedBytesMax, valueCountMax: captureValueCountMax }
+
+/** On the event loop: `too_much_work` for a body that a decode thread has to take. */
+export function decodeReplayInline(input: ReplayInput, received: ReceivedReplay): PreparedReplay | 'too_much_work' {
+  return input.body.length > inlineReplayBytesMax.sent ? 'too_much_work' : decode(input, received, inlineLimits)
+}
+
+/** In a decode thread, up to the limits of the wire. */
+export function decodeReplay(input: ReplayInput, received: ReceivedReplay): PreparedReplay {
+  const decoded = decode(input, received, threadLimits)
+  if (decoded !== 'too_much_work') return decoded
+  return { kind: 'refused', error: replayErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
+}
+
+function decode(
+  input: ReplayInput,
+  received: ReceivedReplay,
+  { decodedBytesMax, valueCountMax }: ReplayLimits,
+): PreparedReplay | 'too_much_work' {
+  const { fallbackToken, querySentAtMs } = input
+  const payload = readCaptureBody({ ...input, legacyPath: false }, decodedBytesMax)
+  if (!payload.ok) {
+    if (payload.error === 'inflated_too_large') return 'too_much_work'
+    return { kind: 'refused', error: payload.error, token: fallbackToken, body: '' }
+  }
+  const parsed = parseReplayRequest(payload.value, { querySentAtMs, fallbackToken, valueCountMax })
+  if (!parsed.ok) {
+    const { error, token } = parsed.error
+    return { kind: 'refused', error, token, body: token === null ? '' : cutRejectBody(payload.value.text) }
+  }
+  if (parsed.value === 'too_much_work') return 'too_much_work'
+  const { token } = parsed.value
+  const prepared = prepareReplay(parsed.value, received)
+  return typeof prepared === 'string'
+    ? { kind: 'unfit', token, refusal: prepared, body: cutRejectBody(payload.value.text) }
+    : { kind: 'prepared', token, record: prepared }
+}
