@@ -1,7 +1,7 @@
 // A front as it is composed for people, with real stores and no worker or engine beside it.
 
 import assert from 'node:assert/strict'
-import { silentLogger } from '#telemetry/log.ts'
+import { type Logger, silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { systemClock } from '../../src/adapters/system/clock.ts'
 import { composeFront, type Front } from '../../src/compose/front.ts'
@@ -16,7 +16,10 @@ export interface RunningFront extends Front {
   api<T>(method: string, path: string, body?: unknown): Promise<T>
 }
 
-export async function startFront(settings: Readonly<Record<string, string>> = {}): Promise<RunningFront> {
+export async function startFront(
+  settings: Readonly<Record<string, string>> = {},
+  logger: Logger = silentLogger(),
+): Promise<RunningFront> {
   const cleanUps: (() => void)[] = []
   const config = readConfig({
     PORT: '0',
@@ -26,7 +29,6 @@ export async function startFront(settings: Readonly<Record<string, string>> = {}
     ...settings,
   })
   assert.ok(config.ok)
-  const logger = silentLogger()
   const management = await openManagement(config.value, logger)
   await bootstrap(config.value, systemClock, management)
   const front = await composeFront({

@@ -88,12 +88,14 @@ function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyH
     return body instanceof Promise ? body.then(made => send(made, request, reply)) : send(body, request, reply)
   }
 
+  /** Whoever asks meanwhile waits for the same body; one that could not be made is tried again for who asks next. */
   function prepare(project: CompiledProject): Promise<PreparedBody> {
-    const making = prepareBody(encode(project.definitions)).then(made => {
-      prepared.set(project, made)
-      return made
-    })
+    const making = prepareBody(encode(project.definitions))
     prepared.set(project, making)
+    making.then(
+      made => prepared.set(project, made),
+      () => prepared.delete(project),
+    )
     return making
   }
 }
