@@ -16,6 +16,7 @@ export const scopeObjects = [
   'survey',
   'experiment',
   'ingestion_warning',
+  'session_recording',
   'import_job',
 ] as const
 

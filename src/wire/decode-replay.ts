@@ -4,13 +4,16 @@
 import { cutRejectBody } from '#core/events/prepare-events.ts'
 import { prepareReplay, type ReceivedReplay, type ReplayRefusal } from '#core/events/prepare-replay.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
-import { readCaptureBody } from './capture-body.ts'
+import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
-import type { CaptureInput, RefusedCapture } from './decode-capture.ts'
+import type { RefusedCapture } from './decode-capture.ts'
 import { replayDecodedBytesMax, replayErrors } from './replay-errors.ts'
 import { parseReplayRequest } from './replay-request.ts'
 
-export type ReplayInput = Omit<CaptureInput, 'legacyPath' | 'engage'>
+export interface ReplayInput extends Omit<CaptureBody, 'legacyPath'> {
+  readonly querySentAtMs: number | null
+  readonly fallbackToken: string | null
+}
 
 /** What the service takes: a record whose project is open (0), or why its snapshots cannot be kept. */
 export type PreparedReplay =

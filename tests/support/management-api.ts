@@ -62,7 +62,8 @@ export interface CallOptions {
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
-export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'events' | 'logStatus'>> {
+export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus'>> {
+  readonly events?: Partial<ManagementDeps['events']>
   readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
   /** Encrypted payloads are refused with this line. */
@@ -107,7 +108,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   let uuidCount = 0
   const deps: ManagementDeps = {
     management,
-    events: options.events ?? noEvents,
+    events: { ...noEvents, ...options.events },
     logStatus: options.logStatus ?? (async () => ({ endOffset: 0, appendedAtMs: null })),
     definitionsReady: async revision => {
       served.push(revision)
@@ -197,4 +198,6 @@ const noEvents: ManagementDeps['events'] = {
   listEvents: async () => ({ events: [], next: null }),
   findEvent: async () => null,
   listRejected: async () => [],
+  listReplays: async () => ({ replays: [], next: null }),
+  findReplay: async () => null,
 }

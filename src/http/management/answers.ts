@@ -5,8 +5,8 @@ import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 
 export interface Answer {
   readonly status: number
-  /** JSON text; null = no body. */
-  readonly json: string | null
+  /** JSON text, in UTF-8 where it is large; null = no body. */
+  readonly json: string | Buffer | null
   readonly retryAfterSeconds?: number
 }
 

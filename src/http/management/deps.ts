@@ -13,7 +13,7 @@ import type { Logger } from '#telemetry/log.ts'
 
 export interface ManagementDeps {
   readonly management: ManagementStore
-  readonly events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected'>
+  readonly events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected' | 'listReplays' | 'findReplay'>
   /** As `EventLogReader.status`. */
   readonly logStatus: (lane: LogLane, offset: number) => Promise<{ endOffset: number; appendedAtMs: number | null }>
   /** Resolves when this front serves everything up to the revision: a definition write is answered after it. */

@@ -15,6 +15,7 @@ import { ingestionStatusRoutes } from './ingestion-status.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
+import { replayMessagesRoutes } from './replay-messages.ts'
 import { surveysRoutes } from './surveys.ts'
 import { usageRoutes } from './usage.ts'
 import { usersRoutes } from './users.ts'
@@ -36,6 +37,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...personsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
+    ...replayMessagesRoutes(deps),
     ...ingestionStatusRoutes(deps),
     ...usageRoutes(deps),
     ...warningsRoutes(deps),

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { packItems } from '#core/events/packed-items.ts'
+import type { EventStore, ReplayQuery, ReplayView } from '#ports/event-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { startManagement } from '../support/management-api.ts'
+
+const path = '/api/projects/1/replay_messages/'
+const uuid = '0195a000-0000-7000-8000-000000000001'
+const json = '[{"n":1.0,"big":12345678901234567890},"é"]'
+
+const replay: ReplayView = {
+  projectId: 1,
+  uuid,
+  sessionId: 's1',
+  windowId: 'w1',
+  distinctId: 'ada',
+  snapshotSource: 'mobile',
+  lib: 'posthog-ios',
+  itemCount: 2,
+  itemsBytes: Buffer.byteLength(json),
+  timestampMs: Date.parse('2026-04-30T10:00:00.123Z'),
+  receivedAtMs: Date.parse('2026-04-30T10:00:01Z'),
+}
+const shown = {
+  ...{ id: uuid, session_id: 's1', window_id: 'w1', distinct_id: 'ada', snapshot_source: 'mobile' },
+  ...{ lib: 'posthog-ios', items: 2, bytes: replay.itemsBytes },
+  ...{ timestamp: '2026-04-30T10:00:00.123Z', received_at: '2026-04-30T10:00:01.000Z' },
+}
+
+/** A store that answers what it is told and remembers what it was asked. */
+function scripted(over: Partial<EventStore> = {}) {
+  const queries: ReplayQuery[] = []
+  const events = {
+    listReplays: async (query: ReplayQuery) => {
+      queries.push(query)
+      return { replays: [replay], next: { timestampMs: replay.timestampMs, uuid } }
+    },
+    ...over,
+  }
+  return { events, queries }
+}
+
+describe('replay messages', () => {
+  it('are listed without their snapshots, and lead to the next page with the same bounds', async t => {
+    const { events, queries } = scripted()
+    const api = await startManagement(t, { events })
+    const { body } = await api.call('GET', `${path}?session_id=s1&distinct_id=ada&after=-7d&before=2026-05-01&limit=1`)
+    assert.deepEqual(body.results, [shown])
+    const asked = {
+      ...{ projectId: 1, sessionId: 's1', distinctId: 'ada', limit: 1 },
+      ...{ afterMs: Date.parse('2026-04-24T12:00:00Z'), beforeMs: Date.parse('2026-05-01T00:00:00Z') },
+    }
+    const next = new URL(body.next)
+    assert.equal(next.searchParams.get('after'), '2026-04-24T12:00:00.000Z')
+    await api.call('GET', next.pathname + next.search)
+    assert.deepEqual(queries, [asked, { ...asked, after: { timestampMs: replay.timestampMs, uuid } }])
+    assert.equal((await api.call('GET', `${path}?cursor=1_2`)).status, 400)
+    assert.equal((await api.call('GET', `${path}?limit=0`)).status, 400)
+  })
+
+  it('are shown one by one with their snapshots as they were sent, and without them once those are gone', async t => {
+    const items = packItems(Buffer.from(json))
+    const { events } = scripted({ findReplay: async () => ({ replay, items }) })
+    const api = await startManagement(t, { events })
+    const { status, text, body, headers } = await api.call('GET', `${path}${uuid}/`)
+    assert.equal(status, 200)
+    assert.match(headers.get('content-type') ?? '', /^application\/json/)
+    assert.ok(text.endsWith(`,"snapshot_items":${json}}`), text)
+    const { snapshot_items, ...rest } = body
+    assert.deepEqual(rest, shown)
+    const gone = await startManagement(t, scripted({ findReplay: async () => ({ replay, items: null }) }))
+    assert.equal((await gone.call('GET', `${path}${uuid}/`)).body.snapshot_items, null)
+  })
+
+  it('that are not there are 404, and a store that is down is 503', async t => {
+    const down = () => Promise.reject(new PortError('event-store', 'unavailable'))
+    const { events } = scripted({ findReplay: async () => null, listReplays: down })
+    const api = await startManagement(t, { events })
+    assert.equal((await api.call('GET', `${path}${uuid}/`)).status, 404)
+    assert.equal((await api.call('GET', `${path}no-uuid/`)).status, 404)
+    const answer = await api.call('GET', path)
+    assert.deepEqual([answer.status, answer.body.code], [503, 'event_store_unavailable'])
+  })
+})
