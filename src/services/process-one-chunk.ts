@@ -7,6 +7,7 @@ import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/events/parse-
 import { ChunkTooLargeError, type ProcessedChunk, processChunk, RecordError } from '#core/events/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/events/refused-rows.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import { mergeEventNames } from '#core/persons/person-merge.ts'
 import type { ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { LogChunk } from '#ports/event-log.ts'
@@ -57,6 +58,14 @@ export interface ChunkSize {
 const recordTryCount = 3
 /** Conflicts in a row before a chunk counts as failed: other writers would have been through by then. */
 const conflictTryCount = 10
+/** Who was faster is through already: waits between such tries stay short. */
+const conflictWaitGrowthMax = 2
+
+/** A merge that stands alone in its chunk: two persons that others write to all the time can go on as two. */
+function isMerge({ records }: LogChunk): boolean {
+  const [record] = records
+  return records.length === 1 && record?.kind === 'event' && mergeEventNames.has(record.event.name)
+}
 
 /** What the latest try got to, for the case that its commit was made but the answer lost. */
 interface Try {
@@ -76,16 +85,21 @@ export function processOneChunk(chunk: LogChunk, deps: ChunkDependencies): Promi
 
 async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldOverrides): Promise<ChunkEnd> {
   const failures = new Map<number, string>()
+  const lostMerges = new Set<number>()
   let failureCount = 0
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const latest: Try = { commitOutcomes: null }
     try {
-      const result = await tryChunk(chunk, { failures, deps, latest, told })
+      const result = await tryChunk(chunk, { failures, lostMerges, deps, latest, told })
       if (result === 'too_large') return await processHalves(chunk, deps, told)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
-      if (attempt >= conflictTryCount) throw new Error('the chunk conflicts with every try')
-      await pause(attempt, deps)
+      if (attempt < conflictTryCount) await pause(Math.min(attempt, conflictWaitGrowthMax), deps)
+      else if (lostMerges.size > 0 || !isMerge(chunk)) throw new Error('the chunk conflicts with every try')
+      else {
+        lostMerges.add(chunk.firstOffset)
+        attempt = 0
+      }
     } catch (cause) {
       if (isStoreDown(cause)) {
         deps.enterState('waiting_for_state')
@@ -124,16 +138,23 @@ async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldO
 // after it for the others; inside 5 nothing is half done, since it is one transaction.
 async function tryChunk(
   chunk: LogChunk,
-  of: { failures: ReadonlyMap<number, string>; deps: ChunkDependencies; latest: Try; told: ToldOverrides },
+  of: {
+    readonly failures: ReadonlyMap<number, string>
+    readonly lostMerges: ReadonlySet<number>
+    readonly deps: ChunkDependencies
+    readonly latest: Try
+    readonly told: ToldOverrides
+  },
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
-  const { failures, deps, latest, told } = of
+  const { failures, lostMerges, deps, latest, told } = of
   const { state, clock, ownerId, faultPoint } = deps
   const parsed = parseChunk(chunk, failures)
   // A record that stands alone has to be processed, whatever it takes.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const loaded = await state.loadChunk(subjectsOf(parsed, told), textBytesMax)
   await faultPoint?.('load')
-  const processed = loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, textBytesMax })
+  const processed =
+    loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, lostMerges, textBytesMax })
   if (processed === 'too_large') {
     deps.onSized?.('too_large')
     return 'too_large'
@@ -164,12 +185,12 @@ function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
 function applyChunk(
   parsed: ParsedChunk,
   loaded: LoadedChunk,
-  of: { deps: ChunkDependencies; told: ToldOverrides; textBytesMax: number },
+  of: { deps: ChunkDependencies; told: ToldOverrides; lostMerges: ReadonlySet<number>; textBytesMax: number },
 ): ProcessedChunk | 'too_large' {
-  const { deps, told, textBytesMax } = of
+  const { deps, told, lostMerges, textBytesMax } = of
   const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
   try {
-    const options = { lookUpGeoip, toldOverrides: told.values(), personTextMax: textBytesMax }
+    const options = { lookUpGeoip, toldOverrides: told.values(), lostMerges, personTextMax: textBytesMax }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)
     deps.onSized?.({ rowCount: rowCountOf(processed.changes), textBytes })

@@ -59,9 +59,9 @@ export class PersonModel {
     const wish = properties.$process_person_profile
     const isPersonless = wish === false
     if (merging.includes(name)) {
-      const other = name === '$identify' ? properties.$anon_distinct_id : properties.alias
-      if (other !== undefined && other !== null && typeof other !== 'string') {
-        this.warnings.push(name === '$identify' ? 'invalid_anon_distinct_id' : 'invalid_alias')
+      const isNoId = (id: Json) => id !== undefined && id !== null && typeof id !== 'string'
+      if (isNoId(properties.$anon_distinct_id) || isNoId(properties.alias)) {
+        this.warnings.push(isNoId(properties.$anon_distinct_id) ? 'invalid_anon_distinct_id' : 'invalid_alias')
         return
       }
       if (isPersonless) {
@@ -74,7 +74,7 @@ export class PersonModel {
     const key = properties.$group_key
     const hasGroup = describesGroup && typeof type === 'string' && type !== '' && Boolean(key)
     const groupKey = typeof key === 'object' ? JSON.stringify(key) : String(key)
-    if (hasGroup && groupKey.length > 400) {
+    if (describesGroup && key && groupKey.length > 400) {
       this.warnings.push('group_key_too_long')
       return
     }

@@ -33,7 +33,7 @@ describe('ChunkStore on sqlite', () => {
     assert.equal(await store.commitChunk(chunkChanges(), position), 'committed')
   })
 
-  it('counts every warning of a day and keeps twenty of them', async t => {
+  it('counts every warning of a day and keeps twenty of them, of merges a thousand', async t => {
     const dataFolder = tempDir(t)
     await migrateSqlite(dataFolder)
     const store = openSqliteChunkStore({ dataFolder })
@@ -61,6 +61,13 @@ describe('ChunkStore on sqlite', () => {
     assert.deepEqual([all[0]!.type, all[0]!.count, all[0]!.lastSeenMs], ['invalid_alias', 33, 6 * dayMs])
     assert.equal(all[0]!.warnings.length, 21)
     assert.deepEqual(all[0]!.warnings[0], { timestampMs: 6 * dayMs, details: { distinctId: 'id-99' } })
+    const merges = Array.from({ length: 1_005 }, (_, index) => ({
+      ...warning(index, 4 * dayMs + index),
+      type: 'cannot_merge_already_identified',
+    }))
+    await store.commitChunk(chunkChanges({ warnings: merges }), position)
+    const ofMerges = (await management.listWarnings(1, { sinceMs: 0, sampleCountMax: 2_000 }))[1]!
+    assert.deepEqual([ofMerges.count, ofMerges.warnings.length], [1_005, 1_000])
     const few = await management.listWarnings(1, { sinceMs: 6 * dayMs, sampleCountMax: 2 })
     assert.deepEqual([few[0]!.count, few[0]!.warnings.length], [1, 1])
     await management.deleteWarningsBefore('1970-01-07')

@@ -4,7 +4,7 @@
 
 import * as shared from '#adapters/sql/chunk-queries.ts'
 import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
-import { warningSamplesPerDay } from '#adapters/sql/warning-queries.ts'
+import { warningSamplesPerDay } from '#core/events/warning-types.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/chunk-store.ts'
 import * as text from './chunk-texts.ts'
@@ -255,7 +255,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   )
   const countsSoFar = new Map(counted.rows.map(row => [keyOf(row.project_id, row.type, row.day), row.warning_count]))
   const samples = ofDays.flatMap(([key, ofDay]) =>
-    ofDay.slice(0, Math.max(0, warningSamplesPerDay - (countsSoFar.get(key)! - ofDay.length))),
+    ofDay.slice(0, Math.max(0, warningSamplesPerDay(ofDay[0]!.type) - (countsSoFar.get(key)! - ofDay.length))),
   )
   await inLists(
     session,

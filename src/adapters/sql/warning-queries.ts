@@ -1,12 +1,9 @@
-// Ingestion warnings: counts are exact, samples are few (the chunk's commit keeps 20 per project, type and UTC day).
+// Ingestion warnings: counts are exact, samples are few (`warningSamplesPerDay` of a project, type and UTC day).
 
 import type { Kysely } from 'kysely'
 import type { WarningStore, WarningSummary } from '#ports/management-store.ts'
 import { jsonObjectOf, utcDay } from './rows.ts'
 import type { StateSchema } from './schema.ts'
-
-/** Samples kept of one type in one UTC day of one project. */
-export const warningSamplesPerDay = 20
 
 export function warningQueries(db: Kysely<StateSchema>): WarningStore {
   return {

@@ -4,7 +4,7 @@
 import type { Statement } from 'better-sqlite3'
 import * as text from '#adapters/sql/chunk-queries.ts'
 import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
-import { warningSamplesPerDay } from '#adapters/sql/warning-queries.ts'
+import { warningSamplesPerDay } from '#core/events/warning-types.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/chunk-store.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
@@ -167,7 +167,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
       const day = utcDay(timestampMs)
       const lastSeen = group.reduce((latest, warning) => Math.max(latest, warning.timestampMs), 0)
       const countSoFar = countWarnings.get(projectId, type, day, group.length, lastSeen)!
-      const roomLeft = Math.max(0, warningSamplesPerDay - (countSoFar - group.length))
+      const roomLeft = Math.max(0, warningSamplesPerDay(type) - (countSoFar - group.length))
       for (const warning of group.slice(0, roomLeft))
         insertWarning.run(projectId, type, day, warning.timestampMs, jsonText(warning.details))
     }

@@ -3,68 +3,100 @@
 
 import { applyGroupEvent, groupEventNames, groupIdentityOf } from '../groups/group-update.ts'
 import type { JsonObject } from '../json.ts'
-import { mergeEventNames, mergeRequestOf } from '../persons/person-merge.ts'
+import { type MergeRequest, mergeEventNames, mergeRequestOf } from '../persons/person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from '../persons/person-step.ts'
 import { unsetKeys } from '../persons/person-update.ts'
 import { noKeys } from '../persons/profile.ts'
 import { snapshotJson } from '../persons/snapshot.ts'
+import type { Project } from '../project.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { CapturedEvent } from './captured-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
 import { type DropReason, findDrop } from './event-drops.ts'
+import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { PropertiesDraft } from './properties-draft.ts'
 import type { StoredEvent } from './stored-event.ts'
+import { shownText } from './warning-types.ts'
 
 export interface EventContext {
   readonly state: ProjectState
   readonly warn: RaiseWarning
   readonly geoipOf: GeoipOf
+  /** The event's merge has lost against other writers every time: it goes on without. */
+  readonly mergeIsLost: boolean
 }
 
 export type AppliedEvent =
   | { readonly kind: 'stored'; readonly row: StoredEvent }
   | { readonly kind: 'dropped'; readonly reason: DropReason }
+  /** With what processing added it is larger than a row may be. */
+  | { readonly kind: 'too_large' }
 
 /** Source: docs/wire/ingestion.md 6.1, 6.2, 6.8. */
 export function applyEvent(context: EventContext, item: ParsedEvent): AppliedEvent {
   const { state, warn } = context
   const { event, properties } = item
-  const use = profileUseOf(event, properties)
-  const drop = findDrop(event, properties, use === 'personless' || use === 'forced_off')
+  const use = profileUseOf(event, properties, state.project)
+  const drop = findDrop(event, properties, state.project, use === 'personless')
   if (drop !== null) {
     if (drop.warning !== null) warn(drop.reason, drop.warning)
     return { kind: 'dropped', reason: drop.reason }
   }
-  warnOfOddities(event, properties, warn)
+  warnOfOddities(event, properties, use, warn)
   const keys = Object.keys(properties)
   const draft = new PropertiesDraft(event.propertiesJson, properties)
   const geoip = addAddress(state.project, context.geoipOf, item, draft)
   const maps = addPersonMaps(item, keys, geoip, use, draft)
   const person = tieToPerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
-  return { kind: 'stored', row: buildStoredEvent(state, item, keys, use, person, draft, warn) }
+  const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
+  if (!isTooLarge(row)) return { kind: 'stored', row }
+  warn('message_size_too_large', idsOf(event))
+  return { kind: 'too_large' }
 }
 
-function profileUseOf(event: CapturedEvent, properties: JsonObject): ProfileUse {
+function profileUseOf(event: CapturedEvent, properties: JsonObject, project: Project): ProfileUse {
   if (event.personProcessingForcedOff) return 'forced_off'
-  if (properties.$process_person_profile === false) return 'personless'
+  if (properties.$process_person_profile === false || project.ingestion.personProcessingOptOut) return 'personless'
   return event.lane === 'ai' ? 'read_only' : 'full'
 }
 
-const sevenDigitVersion = '7'
-const divergenceMsMax = 3 * 86_400_000
+const dayMs = 86_400_000
+const divergenceMsMax = 3 * dayMs
 
-function warnOfOddities(event: CapturedEvent, properties: JsonObject, warn: RaiseWarning): void {
-  const wish = properties.$process_person_profile
-  if (wish !== undefined && typeof wish !== 'boolean')
-    warn('invalid_process_person_profile', { eventUuid: event.uuid, event: event.name, value: wish })
+function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: ProfileUse, warn: RaiseWarning): void {
   const { uuid, timestampMs } = event
-  if (uuid[14] !== sevenDigitVersion || event.lane === 'historical') return
+  const wish = properties.$process_person_profile
+  if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
+    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: shownText(wish) })
+  // Imports bring ids of the day on which they are made.
+  if (uuid[14] !== '7' || event.lane === 'historical') return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
-  if (Math.abs(uuidMs - timestampMs) > divergenceMsMax)
-    warn('event_uuid_timestamp_divergent', { eventUuid: uuid, event: event.name })
+  const apartMs = Math.abs(uuidMs - timestampMs)
+  if (apartMs > divergenceMsMax)
+    warn('event_uuid_timestamp_divergent', {
+      ...idsOf(event),
+      lib: shownText(properties.$lib ?? ''),
+      eventTimestamp: new Date(timestampMs).toISOString(),
+      uuidTimestamp: new Date(uuidMs).toISOString(),
+      divergenceDays: Math.round(apartMs / dayMs),
+    })
+}
+
+function idsOf({ uuid, name, distinctId }: CapturedEvent): JsonObject {
+  return { eventUuid: uuid, event: name, distinctId }
+}
+
+/** What a message of the log may take, for a row as well. Source: docs/wire/ingestion.md 9. */
+function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain }: StoredEvent): boolean {
+  const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
+  // A UTF-16 unit is at most three bytes: only large rows are measured.
+  if ((propertiesJson.length + personPropertiesJson.length + elementsChain.length) * 3 <= bytesMax) return false
+  const bytes =
+    Buffer.byteLength(propertiesJson) + Buffer.byteLength(personPropertiesJson) + Buffer.byteLength(elementsChain)
+  return bytes > bytesMax
 }
 
 /** `person_created_at` of an event without a person. Source: docs/wire/ingestion.md 6.2. */
@@ -76,11 +108,11 @@ function tieToPerson(context: EventContext, item: ParsedEvent, use: ProfileUse, 
   const { event, properties } = item
   if (use === 'full') {
     const updates = event.name !== '$exception'
-    const person = applyPersonEvent(
+    const { person, isTooLarge } = applyPersonEvent(
       state,
       {
         distinctId: event.distinctId,
-        merge: mergeRequestOf(event.name, properties),
+        merge: mergeOf(context, item),
         set: updates ? maps.set : null,
         setOnce: updates ? maps.setOnce : null,
         unset: updates && properties.$unset !== undefined ? unsetOf(item) : noKeys,
@@ -92,17 +124,24 @@ function tieToPerson(context: EventContext, item: ParsedEvent, use: ProfileUse, 
       },
       warn,
     )
-    return shownPerson(person, 'full', snapshotJson(person, maps.set))
+    return shownPerson(person, 'full', snapshotJson(person, isTooLarge ? null : maps.set))
   }
   const known = use === 'forced_off' ? undefined : state.findPerson(event.distinctId)
   if (known === undefined) {
     if (use !== 'forced_off') state.rememberPersonless(event.distinctId)
     const uuid = state.uuidOf(event.distinctId)
-    return { uuid, createdAtMs: noPersonCreatedAtMs, mode: 'propertyless', propertiesJson: '{}' }
+    const mode = use === 'read_only' ? 'full' : 'propertyless'
+    return { uuid, createdAtMs: noPersonCreatedAtMs, mode, propertiesJson: '{}' }
   }
   if (use === 'read_only') return shownPerson(known, 'full', snapshotJson(known, null))
-  const upgrades = event.timestampMs > known.createdAtMs + upgradeAfterMs
+  const mayUpgrade = !state.project.ingestion.personProcessingOptOut
+  const upgrades = mayUpgrade && event.timestampMs > known.createdAtMs + upgradeAfterMs
   return shownPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
+}
+
+function mergeOf({ mergeIsLost }: EventContext, { event, properties }: ParsedEvent): MergeRequest | null {
+  const merge = mergeRequestOf(event.name, properties)
+  return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
 }
 
 function unsetOf({ event, properties }: ParsedEvent): readonly string[] {
@@ -124,5 +163,6 @@ function describeGroup({ state, warn }: EventContext, { event, properties }: Par
     importJobId: event.importJobId,
     historical: event.lane === 'historical',
   })
-  if (warning !== null) warn(warning, { eventUuid: event.uuid, groupType: identity.typeName, groupKey: identity.key })
+  if (warning === null) return
+  warn(warning, { ...idsOf(event), groupType: identity.typeName, groupKey: identity.key })
 }

@@ -12,6 +12,7 @@ import { isKeptWhenStripped, isStripped } from './feature-flag-called.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import type { PropertiesDraft } from './properties-draft.ts'
 import type { StoredEvent } from './stored-event.ts'
+import { shownText } from './warning-types.ts'
 
 export interface RowPerson {
   readonly uuid: string
@@ -31,7 +32,7 @@ export function buildStoredEvent(
   warn: RaiseWarning,
 ): StoredEvent {
   const { event, properties } = item
-  removeInternals(properties, keys, event, draft)
+  removeInternals(properties, keys, event, use, draft)
   const groups = addGroups(state, item, use, draft)
   const sessionId = addSessionId(item, draft, warn)
   if (isStripped(event.name, properties)) draft.keepOnly(isKeptWhenStripped)
@@ -72,11 +73,12 @@ function removeInternals(
   properties: JsonObject,
   keys: readonly string[],
   event: CapturedEvent,
+  use: ProfileUse,
   draft: PropertiesDraft,
 ): void {
   for (const key of internalKeys) if (properties[key] !== undefined) draft.remove(key)
-  if (event.personProcessingForcedOff) draft.set('$process_person_profile', false)
-  else if (properties.$process_person_profile !== false) draft.remove('$process_person_profile')
+  if (use === 'full' || use === 'read_only') draft.remove('$process_person_profile')
+  else if (properties.$process_person_profile !== false) draft.set('$process_person_profile', false)
   if (event.lane === 'ai') for (const key of keys) if (key.startsWith('$ai_gateway')) draft.remove(key)
 }
 
@@ -89,7 +91,11 @@ function addGroups(
   use: ProfileUse,
   draft: PropertiesDraft,
 ): StoredEvent['groups'] {
-  const resolved = use === 'full' || use === 'read_only' ? resolveGroups(state, properties.$groups) : null
+  if (use === 'personless' || use === 'forced_off') {
+    for (const column of groupColumns) if (properties[column] !== undefined) draft.remove(column)
+    return noGroups
+  }
+  const resolved = resolveGroups(state, properties.$groups)
   let texts: [string, string, string, string, string] | null = null
   for (let index = 0; index < groupColumns.length; index++) {
     const column = groupColumns[index]!
@@ -109,7 +115,8 @@ function addSessionId({ event, properties }: ParsedEvent, draft: PropertiesDraft
   const sessionId = properties.$session_id
   if (sessionId === undefined || sessionId === null) return ''
   if (typeof sessionId !== 'string' || !uuidShape.test(sessionId)) {
-    warn('invalid_event_session_id', { eventUuid: event.uuid, event: event.name })
+    const { uuid, name, distinctId } = event
+    warn('invalid_event_session_id', { eventUuid: uuid, event: name, distinctId, sessionId: shownText(sessionId) })
     return columnText(sessionId)
   }
   const lowered = sessionId.toLowerCase()
@@ -119,7 +126,7 @@ function addSessionId({ event, properties }: ParsedEvent, draft: PropertiesDraft
 
 function chainOf(properties: JsonObject): string {
   const sent = properties.$elements_chain
-  if (typeof sent === 'string') return sent
+  if (typeof sent === 'string' && sent !== '') return sent
   const elements = properties.$elements
   return Array.isArray(elements) ? elementsChain(elements) : ''
 }

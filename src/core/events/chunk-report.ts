@@ -5,6 +5,7 @@
 import type { JsonObject, JsonValue } from '../json.ts'
 import type { CapturedEvent, CapturedReject, LogLane } from './captured-event.ts'
 import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
+import { withKind } from './warning-types.ts'
 
 const sampleCountMax = 20
 /** Younger than this an imported event counts as recent. Source: docs/wire/import.md 3.2, 3.11. */
@@ -50,7 +51,8 @@ export class ChunkReport {
       this.note(of, type, details)
       return
     }
-    this.warnings.push({ projectId: of.projectId, type, details, timestampMs: of.receivedAtMs })
+    const { projectId, receivedAtMs } = of
+    this.warnings.push({ projectId, type, details: withKind(type, details), timestampMs: receivedAtMs })
   }
 
   noteRecentImport(event: CapturedEvent): void {
@@ -66,7 +68,8 @@ export class ChunkReport {
     const ofImports = Array.from(this.imports.values(), ({ projectId, importJobId, timestampMs, reasons }) => {
       const byReason: JsonObject = {}
       for (const [reason, { count, samples }] of reasons) byReason[reason] = { count, samples }
-      return { projectId, type: 'historical_migration', details: { importJobId, reasons: byReason }, timestampMs }
+      const type = 'historical_migration'
+      return { projectId, type, details: withKind(type, { importJobId, reasons: byReason }), timestampMs }
     })
     return [...this.warnings, ...ofImports]
   }

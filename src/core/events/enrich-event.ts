@@ -4,7 +4,7 @@
 import type { GeoipProperties } from '../geoip.ts'
 import { groupEventNames, isTruthy } from '../groups/group-update.ts'
 import type { JsonObject } from '../json.ts'
-import { clientMap, liftPersonMaps, overlay } from '../persons/mapped-properties.ts'
+import { aliasedOs, clientMap, liftPersonMaps, overlay } from '../persons/mapped-properties.ts'
 import type { Project } from '../project.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import type { PropertiesDraft } from './properties-draft.ts'
@@ -16,8 +16,9 @@ export type GeoipOf = (address: string) => GeoipProperties | null
 export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
 
 /**
- * `$ip`, `$sent_at` and what is known of the address. An import has no address of its own: the sender's would put every
- * imported event where the importer runs. Source: docs/wire/ingestion.md 6.8, 7; docs/wire/import.md 3.8.
+ * `$ip`, `$sent_at` and what is known of the address. An import has no address of its own, whatever its lane: the
+ * sender's would put every imported event where the importer runs.
+ * Source: docs/wire/ingestion.md 6.8, 7; docs/wire/import.md 3.8.
  */
 export function addAddress(
   project: Project,
@@ -27,15 +28,15 @@ export function addAddress(
 ): GeoipProperties | null {
   const { event, properties } = item
   if (event.sentAtMs !== null) draft.set('$sent_at', instantText(event.sentAtMs))
-  const isHistorical = event.lane === 'historical'
+  const isImported = event.historicalMigration
   const sent = properties.$ip
   let address = typeof sent === 'string' ? sent : ''
-  if (sent === undefined || sent === null || sent === '') {
+  if (sent === undefined || !isTruthy(sent)) {
     address = event.ip
-    if (address !== '' && !isHistorical && !project.anonymizeIps) draft.set('$ip', address)
+    if (address !== '' && !isImported && !project.anonymizeIps) draft.set('$ip', address)
   }
   if (project.anonymizeIps) draft.remove('$ip')
-  if (isHistorical || !project.geoipEnabled || address === '') return null
+  if (isImported || !project.geoipEnabled || address === '') return null
   if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
   const geoip = geoipOf(address)
   if (geoip !== null) for (const key of Object.keys(geoip.event)) draft.set(key, geoip.event[key]!)
@@ -70,6 +71,9 @@ export function addPersonMaps(
   draft: PropertiesDraft,
 ): UpdateMaps {
   const { event, properties } = item
+  const isMapped = event.name !== '$snapshot' && event.name !== '$performance_event'
+  const os = isMapped ? aliasedOs(properties) : undefined
+  if (os !== undefined) draft.set('$os', os)
   if (use !== 'full' || groupEventNames.has(event.name)) {
     draft.remove('$set')
     draft.remove('$set_once')
@@ -78,9 +82,7 @@ export function addPersonMaps(
   }
   const clientSet = clientMap(properties.$set, item.set)
   const clientSetOnce = clientMap(properties.$set_once, item.setOnce)
-  const isMapped = event.name !== '$snapshot' && event.name !== '$performance_event'
   const lifted = isMapped ? liftPersonMaps(properties, keys, clientSet, clientSetOnce) : null
-  if (lifted?.eventOs !== undefined) draft.set('$os', lifted.eventOs)
   const set = withGeoip(lifted === null ? clientSet : lifted.set, geoip?.set)
   const setOnce = withGeoip(lifted === null ? clientSetOnce : lifted.setOnce, geoip?.setOnce)
   if (set !== null && set !== properties.$set) draft.set('$set', set)

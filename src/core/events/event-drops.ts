@@ -1,9 +1,11 @@
 // Which accepted events never become a row, and why. Every drop is counted under its reason; most raise a warning too.
 
-import { groupEventNames, groupIdentityOf, groupKeyLengthMax } from '../groups/group-update.ts'
-import { type JsonObject, ownValue } from '../json.ts'
+import { groupEventNames, groupKeyLengthMax, groupKeyOf } from '../groups/group-update.ts'
+import { type JsonObject, type JsonValue, ownValue } from '../json.ts'
 import { mergeEventNames } from '../persons/person-merge.ts'
+import type { Project } from '../project.ts'
 import type { CapturedEvent } from './captured-event.ts'
+import { shownText } from './warning-types.ts'
 
 export const dropReasons = [
   'unknown_project',
@@ -13,6 +15,7 @@ export const dropReasons = [
   'invalid_anon_distinct_id',
   'invalid_alias',
   'group_key_too_long',
+  'event_dropped_too_old',
   'cookieless_not_supported',
   'invalid_event_when_process_person_profile_is_false',
 ] as const
@@ -25,31 +28,73 @@ export interface Drop {
 }
 
 const distinctIdLengthMax = 400
+const messageLengthMax = 1_000
 
-/** Null when the event goes on. Source: docs/wire/ingestion.md 6.1 steps 2, 3 and 6; 6.2, 6.5, 6.7, 2.7. */
-export function findDrop(event: CapturedEvent, properties: JsonObject, isPersonless: boolean): Drop | null {
+/**
+ * Null when the event goes on.
+ * @param isPersonless by the event's own wish or the project's; an event whose processing the edge switched off is kept.
+ * Source: docs/wire/ingestion.md 6.1 steps 2, 3, 5 and 6; 6.2, 6.5, 6.7, 2.7.
+ */
+export function findDrop(
+  event: CapturedEvent,
+  properties: JsonObject,
+  project: Project,
+  isPersonless: boolean,
+): Drop | null {
   const { name, distinctId } = event
-  const ids = { eventUuid: event.uuid, event: name, distinctId }
   if (name.startsWith('$$')) {
     if (name === '$$heatmap') return { reason: 'heatmap', warning: null }
     if (name === '$$client_ingestion_warning') {
-      const message = ownValue(properties, '$$client_ingestion_warning_message') ?? ''
-      return { reason: 'client_ingestion_warning', warning: { ...ids, message } }
+      const message = shownText(ownValue(properties, '$$client_ingestion_warning_message') ?? '', messageLengthMax)
+      return drop('client_ingestion_warning', event, { message })
     }
   }
   if (distinctId.length > distinctIdLengthMax)
-    return { reason: 'skipping_event_invalid_distinct_id', warning: { ...ids, distinctId: distinctId.slice(0, 100) } }
-  if (properties.$cookieless_mode === true) return { reason: 'cookieless_not_supported', warning: ids }
+    return drop('skipping_event_invalid_distinct_id', event, { distinctId: shownText(distinctId) })
   if (mergeEventNames.has(name)) {
-    const isIdentify = name === '$identify'
-    const otherId = ownValue(properties, isIdentify ? '$anon_distinct_id' : 'alias')
-    if (otherId !== undefined && otherId !== null && typeof otherId !== 'string')
-      return { reason: isIdentify ? 'invalid_anon_distinct_id' : 'invalid_alias', warning: ids }
-    if (isPersonless) return { reason: 'invalid_event_when_process_person_profile_is_false', warning: ids }
+    const anonId = ownValue(properties, '$anon_distinct_id')
+    if (isNoId(anonId)) return drop('invalid_anon_distinct_id', event, { receivedType: typeNameOf(anonId) })
+    const alias = ownValue(properties, 'alias')
+    if (isNoId(alias)) return drop('invalid_alias', event, { receivedType: typeNameOf(alias) })
   }
   if (groupEventNames.has(name)) {
-    const key = groupIdentityOf(properties)?.key
-    if (key !== undefined && key.length > groupKeyLengthMax) return { reason: 'group_key_too_long', warning: ids }
+    const key = groupKeyOf(properties)
+    if (key !== null && key.length > groupKeyLengthMax)
+      return drop('group_key_too_long', event, {
+        groupKey: shownText(key),
+        groupKeyLength: key.length,
+        maxLength: groupKeyLengthMax,
+      })
   }
+  const tooOld = findTooOld(event, project)
+  if (tooOld !== null) return tooOld
+  if (properties.$cookieless_mode === true) return drop('cookieless_not_supported', event)
+  if (isPersonless && mergeEventNames.has(name))
+    return drop('invalid_event_when_process_person_profile_is_false', event)
   return null
+}
+
+/** Measured when the event arrived, so that a lag drops nothing. Imports are of old events. */
+function findTooOld(event: CapturedEvent, { ingestion }: Project): Drop | null {
+  const secondsMax = ingestion.dropEventsOlderThanSeconds
+  if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null
+  const ageMs = event.receivedAtMs - event.timestampMs
+  if (ageMs <= secondsMax * 1000) return null
+  return drop('event_dropped_too_old', event, {
+    eventTimestamp: new Date(event.timestampMs).toISOString(),
+    ageInSeconds: Math.floor(ageMs / 1000),
+    dropThresholdSeconds: secondsMax,
+  })
+}
+
+function drop(reason: DropReason, event: CapturedEvent, more?: JsonObject): Drop {
+  return { reason, warning: { eventUuid: event.uuid, event: event.name, distinctId: event.distinctId, ...more } }
+}
+
+function isNoId(value: JsonValue | undefined): value is Exclude<JsonValue, string | null> {
+  return value !== undefined && value !== null && typeof value !== 'string'
+}
+
+function typeNameOf(value: JsonValue): string {
+  return Array.isArray(value) ? 'array' : typeof value
 }

@@ -246,7 +246,8 @@ describe('a stored event', () => {
     )
     assert.equal(world.rows[1]?.propertiesJson, '{"$ai_model":"m"}')
     assert.match(world.rows[1]!.personPropertiesJson, /"plan":"pro"/)
-    assert.deepEqual([world.rows[2]?.personMode, world.rows[2]?.personId], ['propertyless', personUuid(1, 'new')])
+    assert.deepEqual([world.rows[2]?.personMode, world.rows[2]?.personId], ['full', personUuid(1, 'new')])
+    assert.equal(world.rows[2]?.personPropertiesJson, '{}')
     assert.equal(world.state.persons.size, 1)
   })
 
@@ -258,6 +259,8 @@ describe('a stored event', () => {
     assert.deepEqual(world.state.warnings[1]?.details, {
       importJobId: 1,
       reasons: { recent: { count: 1, samples: [{ eventUuid: uuid }] } },
+      category: 'event',
+      severity: 'info',
     })
   })
 })

@@ -43,6 +43,8 @@ export interface ProcessOptions {
   readonly toldOverrides?: Iterable<PersonIdOverride>
   /** How much text of persons the rows may carry together: each has the properties of its person. Absent: any. */
   readonly personTextMax?: number
+  /** Records whose merge other writers have overtaken every time: they go on without it. */
+  readonly lostMerges?: ReadonlySet<number>
 }
 
 /** The rows of the chunk would carry more than `personTextMax`: a smaller one is to be processed. */
@@ -80,7 +82,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   for (const record of chunk.records) {
     switch (record.kind) {
       case 'event': {
-        const row = applyRecord(projects, report, geoipOf, record)
+        const row = applyRecord({ projects, report, geoipOf, rejected, lostMerges: options.lostMerges }, record)
         if (row === null) break
         personTextLength += row.personPropertiesJson.length
         if (personTextLength > personTextMax) throw new ChunkTooLargeError(chunk.records.length)
@@ -131,14 +133,19 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
 }
 
-function applyRecord(
-  projects: ReadonlyMap<number, ProjectState>,
-  report: ChunkReport,
-  geoipOf: GeoipOf,
-  record: ParsedEvent,
-): StoredEvent | null {
+interface ChunkWork {
+  readonly projects: ReadonlyMap<number, ProjectState>
+  readonly report: ChunkReport
+  readonly geoipOf: GeoipOf
+  readonly rejected: RejectedEvent[]
+  readonly lostMerges: ReadonlySet<number> | undefined
+}
+
+/** @returns null for an event that does not become a row. */
+function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
+  const { report, geoipOf } = work
   const { event, offset } = record
-  const state = projects.get(event.projectId)
+  const state = work.projects.get(event.projectId)
   if (state === undefined) {
     report.count(event.projectId, 'dropped', 'unknown_project')
     return null
@@ -147,12 +154,17 @@ function applyRecord(
   const warn = warnerOf(report, event)
   if (event.notes !== 0) warnOfNotes(event, warn)
   try {
-    const applied = applyEvent({ state, geoipOf, warn }, record)
+    const mergeIsLost = work.lostMerges?.has(offset) === true
+    const applied = applyEvent({ state, geoipOf, warn, mergeIsLost }, record)
     if (applied.kind === 'stored') {
       report.count(event.projectId, 'stored', '')
       return applied.row
     }
-    report.count(event.projectId, 'dropped', applied.reason)
+    if (applied.kind === 'dropped') report.count(event.projectId, 'dropped', applied.reason)
+    else {
+      work.rejected.push(rejectOfEvent(offset, event, 'message_size_too_large', 'properties'))
+      report.count(event.projectId, 'rejected', 'message_size_too_large')
+    }
     return null
   } catch (cause) {
     throw new RecordError(offset, cause)

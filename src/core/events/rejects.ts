@@ -8,7 +8,12 @@ import type { RejectedEvent } from './stored-event.ts'
 /** Largest body that is kept. Source: ours. */
 export const rejectBodyBytesMax = 65_536
 
-export const rejectReasons = ['log_record_damaged', 'processing_failed', 'row_refused'] as const
+export const rejectReasons = [
+  'log_record_damaged',
+  'processing_failed',
+  'row_refused',
+  'message_size_too_large',
+] as const
 export type RejectReason = (typeof rejectReasons)[number]
 
 /** @param field what was wrong, for people. */

@@ -2,6 +2,7 @@
 // `$groups`. Person processing and the stored row are settled elsewhere.
 
 import type { ProjectState } from '../events/chunk-state.ts'
+import type { WarningType } from '../events/warning-types.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
 import { isSameJson } from '../json-equal.ts'
 import { applyImportUpdate } from '../persons/import-update.ts'
@@ -22,10 +23,15 @@ export interface GroupIdentity {
 /** The group that a group event is about; null when type or key is missing, then the event is an ordinary one. */
 export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
   const typeName = ownValue(properties, '$group_type')
-  const key = ownValue(properties, '$group_key')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
-  if (key === undefined || !isTruthy(key)) return null
-  return { typeName: storable(typeName), key: storable(textOf(key)) }
+  const key = groupKeyOf(properties)
+  return key === null ? null : { typeName: storable(typeName), key }
+}
+
+/** The key that a group event names, of whatever type it is; null when there is none. */
+export function groupKeyOf(properties: JsonObject): string | null {
+  const key = ownValue(properties, '$group_key')
+  return key === undefined || !isTruthy(key) ? null : storable(textOf(key))
 }
 
 export interface GroupEvent extends GroupIdentity {
@@ -41,7 +47,7 @@ export interface GroupEvent extends GroupIdentity {
  * Creates or updates the group in the working copy.
  * @returns the type of the warning to raise, or null. Source: docs/wire/ingestion.md 6.7; docs/wire/import.md 3.4 R8.
  */
-export function applyGroupEvent(state: ProjectState, event: GroupEvent): string | null {
+export function applyGroupEvent(state: ProjectState, event: GroupEvent): WarningType | null {
   const sent = event.set ?? null
   if (sent !== null && !isJsonObject(sent)) return 'invalid_group_set'
   const set = sent ?? {}

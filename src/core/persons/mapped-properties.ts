@@ -1,7 +1,7 @@
 // Which event properties also describe the person: lifted into `$set`, and as `$initial_…` into `$set_once`, and which of
 // them change too often to be worth a write of their own. Only the lists and the lifting; applying is `person-update.ts`.
 
-import { isJsonObject, type JsonObject, ownValue, setOwn } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json.ts'
 
 const liftedKeys = `$app_build $app_name $app_namespace $app_version $browser $browser_version $device_type $current_url
   $pathname $os $os_name $os_version $referring_domain $referrer $screen_height $screen_width $viewport_height
@@ -19,7 +19,8 @@ export const mappedProperties: ReadonlyMap<string, string> = new Map(
 export const filteredProperties: ReadonlySet<string> = new Set([
   ...`$current_url $pathname $referring_domain $referrer $screen_height $screen_width $viewport_height $viewport_width
     $browser $browser_version $device_type $raw_user_agent $os $os_name $os_version $geoip_postal_code $geoip_time_zone
-    $geoip_latitude $geoip_longitude $geoip_accuracy_radius $geoip_city_confidence`.split(/\s+/),
+    $geoip_latitude $geoip_longitude $geoip_accuracy_radius $geoip_city_confidence $geoip_country_confidence
+    $geoip_postal_code_confidence`.split(/\s+/),
   ...[1, 2, 3].flatMap(level => ['code', 'name', 'confidence'].map(what => `$geoip_subdivision_${level}_${what}`)),
 ])
 
@@ -27,8 +28,14 @@ export interface PersonMaps {
   /** Null when the event has no such map. */
   readonly set: JsonObject | null
   readonly setOnce: JsonObject | null
-  /** What `$os_name` fills in on the event itself, or undefined. */
-  readonly eventOs: JsonObject[string] | undefined
+}
+
+/**
+ * What `$os_name` stands for as the event's `$os`; undefined when it has one already, and for servers, whose own system
+ * says nothing of the person. Since 2024 it stands in for `$os`. Source: docs/wire/ingestion.md 6.6.
+ */
+export function aliasedOs(properties: JsonObject): JsonValue | undefined {
+  return Object.hasOwn(properties, '$os') || properties.$is_server === true ? undefined : properties.$os_name
 }
 
 /**
@@ -42,9 +49,7 @@ export function liftPersonMaps(
   clientSetOnce: JsonObject | null,
 ): PersonMaps {
   const isServer = properties.$is_server === true
-  const osName = isServer ? null : ownValue(properties, '$os_name')
-  // Since 2024 `$os_name` stands in for `$os`; under its own name it has never been a person property.
-  const standsInForOs = osName !== undefined && osName !== null && osName !== ''
+  const osName = isServer ? undefined : properties.$os_name
   let set: JsonObject | null = null
   let setOnce: JsonObject | null = null
   for (const key of keys) {
@@ -52,19 +57,19 @@ export function liftPersonMaps(
     if (initialKey === undefined || (isServer && (key === '$os' || key === '$os_version'))) continue
     set ??= {}
     setOnce ??= {}
-    if (standsInForOs && key === '$os_name') continue
+    if (osName !== undefined && key === '$os_name') continue
     set[key] = properties[key]!
     setOnce[initialKey] = properties[key]!
   }
-  if (set === null || setOnce === null) return { set: clientSet, setOnce: clientSetOnce, eventOs: undefined }
+  if (set === null || setOnce === null) return { set: clientSet, setOnce: clientSetOnce }
   if (clientSet !== null) overlay(set, clientSet)
   if (clientSetOnce !== null) overlay(setOnce, clientSetOnce)
-  if (!standsInForOs) return { set, setOnce, eventOs: undefined }
-  set.$os ??= osName
-  setOnce.$initial_os ??= osName
+  if (osName === undefined) return { set, setOnce }
+  if (set.$os === undefined) set.$os = osName
+  if (setOnce.$initial_os === undefined) setOnce.$initial_os = osName
   if (set.$os_name !== undefined) delete set.$os_name
   if (setOnce.$initial_os_name !== undefined) delete setOnce.$initial_os_name
-  return { set, setOnce, eventOs: properties.$os === undefined || properties.$os === null ? osName : undefined }
+  return { set, setOnce }
 }
 
 /** `$set` or `$set_once` of an event: the top-level map over the one in the properties; null when there is neither. */

@@ -13,6 +13,8 @@ export interface MergeRequest {
   readonly otherId: string
   /** `$merge_dangerously` merges persons that are identified already. */
   readonly dangerously: boolean
+  /** Other writers were faster every time: two persons stay two. */
+  readonly isLost?: boolean
 }
 
 export type MergeOutcome =
@@ -21,10 +23,21 @@ export type MergeOutcome =
   | { readonly kind: 'illegal'; readonly illegalId: string }
   /** Neither id leads to a person: one is to be created for both. */
   | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: 0 | 1 }
-  /**
-   * `refused`, `too_many_ids`: both persons go on, the survivor's is identified. `merged`: its version is already raised.
-   */
-  | { readonly kind: 'linked' | 'merged' | 'refused' | 'too_many_ids'; readonly person: WorkingPerson }
+  /** The survivor's version is already raised when `merged`. */
+  | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
+  /** Both persons go on, the survivor's is identified. */
+  | {
+      readonly kind: 'refused'
+      readonly why: MergeRefusal
+      readonly person: WorkingPerson
+      readonly other: WorkingPerson
+    }
+
+/** The warning of a merge that is not made. */
+export type MergeRefusal =
+  | 'cannot_merge_already_identified'
+  | 'cannot_merge_too_many_distinct_ids'
+  | 'merge_race_condition'
 
 /**
  * A person with more distinct ids than this is not merged into another one: each of them is a row of the state and one of
@@ -76,10 +89,16 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
     return { kind: 'linked', person }
   }
   if (survivor === other) return { kind: 'linked', person: survivor }
-  if (other.isIdentified && !request.dangerously) return { kind: 'refused', person: survivor }
-  if (other.mappings.length > mergedDistinctIdCountMax) return { kind: 'too_many_ids', person: survivor }
+  const why = refusalOf(other, request)
+  if (why !== null) return { kind: 'refused', why, person: survivor, other }
   mergePersons(state, survivor, other)
   return { kind: 'merged', person: survivor }
+}
+
+function refusalOf(other: WorkingPerson, request: MergeRequest): MergeRefusal | null {
+  if (other.isIdentified && !request.dangerously) return 'cannot_merge_already_identified'
+  if (other.mappings.length > mergedDistinctIdCountMax) return 'cannot_merge_too_many_distinct_ids'
+  return request.isLost === true ? 'merge_race_condition' : null
 }
 
 function mergePersons(state: ProjectState, survivor: WorkingPerson, other: WorkingPerson): void {

@@ -2,6 +2,7 @@
 // Every event with a profile ends here; at most one write per event, so a person's version counts events that changed it.
 
 import type { ProjectState, WorkingPerson } from '../events/chunk-state.ts'
+import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { linkDistinctIds, type MergeRequest } from './person-merge.ts'
 import { applyPersonUpdate, createProfile, creatorKey, exceedsPersonLimit, type PersonUpdate } from './person-update.ts'
@@ -14,8 +15,14 @@ export interface PersonEvent extends PersonUpdate {
 
 export type RaiseWarning = (type: string, details: JsonObject) => void
 
+export interface PersonOutcome {
+  readonly person: WorkingPerson
+  /** What the event wanted to write would not fit: the person has the properties it had. */
+  readonly isTooLarge: boolean
+}
+
 /** Source: docs/wire/ingestion.md 6.3, 6.4, 6.6. */
-export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: RaiseWarning): WorkingPerson {
+export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
   const { distinctId, merge } = event
   if (merge === null) return updateOrCreate(state, event, warn)
   const outcome = linkDistinctIds(state, distinctId, merge)
@@ -23,23 +30,30 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
     case 'none':
       return updateOrCreate(state, event, warn)
     case 'illegal': {
-      const otherDistinctId = outcome.illegalId === distinctId ? merge.otherId : distinctId
-      const ids = { illegalDistinctId: outcome.illegalId, otherDistinctId }
-      warn('cannot_merge_with_illegal_distinct_id', { ...ids, eventUuid: event.uuid })
+      const { illegalId } = outcome
+      const otherDistinctId = illegalId === distinctId ? merge.otherId : distinctId
+      warn('cannot_merge_with_illegal_distinct_id', {
+        illegalDistinctId: shownText(illegalId),
+        otherDistinctId: shownText(otherDistinctId),
+        distinctId,
+        eventUuid: event.uuid,
+      })
       return updateOrCreate(state, event, warn)
     }
     case 'create': {
-      const person = createPerson(state, outcome.uuid, event, true, warn)
-      state.attach(distinctId, person, 0)
-      state.attach(merge.otherId, person, outcome.otherVersion)
-      return person
+      const created = createPerson(state, outcome.uuid, event, true, warn)
+      state.attach(distinctId, created.person, 0)
+      state.attach(merge.otherId, created.person, outcome.otherVersion)
+      return created
     }
     case 'refused':
-    case 'too_many_ids':
-      warn(outcome.kind === 'refused' ? 'cannot_merge_already_identified' : 'cannot_merge_too_many_distinct_ids', {
+      warn(outcome.why, {
         sourcePersonDistinctId: merge.otherId,
         targetPersonDistinctId: distinctId,
+        distinctId,
         eventUuid: event.uuid,
+        personId: outcome.person.uuid,
+        otherPersonId: outcome.other.uuid,
       })
       return updatePerson(outcome.person, event, { identified: true, versionIsRaised: false }, warn)
     case 'linked':
@@ -51,12 +65,12 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
   }
 }
 
-function updateOrCreate(state: ProjectState, event: PersonEvent, warn: RaiseWarning): WorkingPerson {
+function updateOrCreate(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
   const known = state.findPerson(event.distinctId)
   if (known !== undefined) return updatePerson(known, event, { identified: false, versionIsRaised: false }, warn)
-  const person = createPerson(state, state.uuidOf(event.distinctId), event, false, warn)
-  state.attach(event.distinctId, person, 0)
-  return person
+  const created = createPerson(state, state.uuidOf(event.distinctId), event, false, warn)
+  state.attach(event.distinctId, created.person, 0)
+  return created
 }
 
 function createPerson(
@@ -65,17 +79,18 @@ function createPerson(
   event: PersonEvent,
   isIdentified: boolean,
   warn: RaiseWarning,
-): WorkingPerson {
+): PersonOutcome {
   let profile = createProfile(event)
   let propertiesJson = JSON.stringify(profile.properties)
-  if (exceedsPersonLimit(propertiesJson)) {
-    warnOfSize(event, warn)
+  const isTooLarge = exceedsPersonLimit(propertiesJson)
+  if (isTooLarge) {
+    warnOfSize(event, uuid, warn)
     profile = { ...emptyProfile, properties: { [creatorKey]: event.uuid } }
     propertiesJson = JSON.stringify(profile.properties)
   }
   const person = state.createPerson(uuid, profile, event.timestampMs, isIdentified)
   person.propertiesJson = propertiesJson
-  return person
+  return { person, isTooLarge }
 }
 
 function updatePerson(
@@ -83,12 +98,14 @@ function updatePerson(
   event: PersonEvent,
   link: { identified: boolean; versionIsRaised: boolean },
   warn: RaiseWarning,
-): WorkingPerson {
+): PersonOutcome {
   let changed = false
+  let isTooLarge = false
   const profile = applyPersonUpdate(person, event)
   if (profile !== null) {
     const propertiesJson = JSON.stringify(profile.properties)
-    if (exceedsPersonLimit(propertiesJson)) warnOfSize(event, warn)
+    isTooLarge = exceedsPersonLimit(propertiesJson)
+    if (isTooLarge) warnOfSize(event, person.uuid, warn)
     else {
       person.properties = profile.properties
       person.marks = profile.marks
@@ -109,9 +126,10 @@ function updatePerson(
     person.changed = true
     person.lastSeenAtMs = Math.max(person.lastSeenAtMs, event.timestampMs)
   }
-  return person
+  return { person, isTooLarge }
 }
 
-function warnOfSize(event: PersonEvent, warn: RaiseWarning): void {
-  warn('person_properties_size_violation', { distinctId: event.distinctId, eventUuid: event.uuid })
+function warnOfSize(event: PersonEvent, personId: string, warn: RaiseWarning): void {
+  const { distinctId, uuid } = event
+  warn('person_properties_size_violation', { distinctId, eventUuid: uuid, personId })
 }

@@ -3,7 +3,7 @@
 
 import { type JsonObject, type PropertyBag, setOwn } from '../json.ts'
 import { applyImportUpdate } from './import-update.ts'
-import { filteredProperties } from './mapped-properties.ts'
+import { filteredProperties, mappedProperties } from './mapped-properties.ts'
 import type { PropertyMark } from './person.ts'
 import { emptyProfile, isSameValue, type Profile, ProfileDraft, type ProfileUpdate } from './profile.ts'
 
@@ -111,11 +111,17 @@ export function exceedsPersonLimit(propertiesJson: string): boolean {
   return Buffer.byteLength(propertiesJson) > personPropertiesBytesMax
 }
 
-const protectedKeys = new Set([creatorKey, 'email', 'name', 'first_name', 'last_name', 'username'])
+const protectedKeys = new Set([
+  creatorKey,
+  ...`email name first_name last_name username $session_id $window_id $pageview_id $host $user_id $device_id
+    $anon_distinct_id $fbc $initial_referrer $initial_referring_domain $initial_utm_source $initial_utm_medium
+    $initial_utm_campaign $initial_utm_content $initial_utm_term`.split(/\s+/),
+  ...mappedProperties.keys(),
+])
 
 /**
  * What remains of properties that grew too large by a merge: keys go in alphabetical order until 512 KiB are left.
- * Source: docs/wire/ingestion.md 6.6; the protected keys are ours.
+ * Source: docs/wire/ingestion.md 6.6.
  */
 export function trimProfile(profile: Profile): Profile {
   const draft = new ProfileDraft(profile)

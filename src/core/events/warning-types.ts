@@ -1,0 +1,74 @@
+// Every ingestion warning that processing raises: what kind of thing it is, what became of the event, and how many of its
+// kind are kept. Counts are exact whatever is kept. The words are PostHog's, so that what filters by them goes on working.
+
+import { type JsonObject, type JsonValue, textOf } from '../json.ts'
+
+export type WarningCategory = 'size' | 'merge' | 'event'
+/** `error`: the event, or a part of it, is not stored. `warning`: it is, but not quite as sent. `info`: as people wished. */
+export type WarningSeverity = 'info' | 'warning' | 'error'
+
+interface WarningKind {
+  readonly category: WarningCategory
+  readonly severity: WarningSeverity
+  /** Merges are rare and each is somebody's; what a client wants to be known is meant to be read. */
+  readonly isKept?: true
+}
+
+/** Source: docs/wire/ingestion.md 10. */
+export const warningTypes = {
+  message_size_too_large: { category: 'size', severity: 'error' },
+  person_properties_size_violation: { category: 'size', severity: 'error' },
+  group_properties_size_violation: { category: 'size', severity: 'error' },
+  group_key_too_long: { category: 'size', severity: 'error' },
+  cannot_merge_already_identified: { category: 'merge', severity: 'warning', isKept: true },
+  cannot_merge_too_many_distinct_ids: { category: 'merge', severity: 'warning', isKept: true },
+  cannot_merge_with_illegal_distinct_id: { category: 'merge', severity: 'warning', isKept: true },
+  merge_race_condition: { category: 'merge', severity: 'error', isKept: true },
+  client_ingestion_warning: { category: 'event', severity: 'info', isKept: true },
+  skipping_event_invalid_distinct_id: { category: 'event', severity: 'error' },
+  invalid_anon_distinct_id: { category: 'event', severity: 'error' },
+  invalid_alias: { category: 'event', severity: 'error' },
+  invalid_group_set: { category: 'event', severity: 'warning' },
+  invalid_process_person_profile: { category: 'event', severity: 'warning' },
+  invalid_event_when_process_person_profile_is_false: { category: 'event', severity: 'error' },
+  event_dropped_too_old: { category: 'event', severity: 'info' },
+  event_uuid_timestamp_divergent: { category: 'event', severity: 'warning' },
+  invalid_event_session_id: { category: 'event', severity: 'warning' },
+  ignored_invalid_timestamp: { category: 'event', severity: 'warning' },
+  distinct_id_truncated: { category: 'event', severity: 'warning' },
+  event_name_truncated: { category: 'event', severity: 'warning' },
+  cookieless_not_supported: { category: 'event', severity: 'error' },
+  historical_migration: { category: 'event', severity: 'info' },
+} as const satisfies Record<string, WarningKind>
+
+export type WarningType = keyof typeof warningTypes
+
+/** Of what the edge refused, under the code of the refusal. */
+const refusal: WarningKind = { category: 'event', severity: 'error' }
+
+function kindOf(type: string): WarningKind {
+  return Object.hasOwn(warningTypes, type) ? warningTypes[type as WarningType] : refusal
+}
+
+/** What `details` has besides what the warning is about. */
+export function withKind(type: string, details: JsonObject): JsonObject {
+  const { category, severity } = kindOf(type)
+  return { ...details, category, severity }
+}
+
+const sampleCountMax = 20
+/** Still a bound: anybody with the public key can send these. */
+const keptCountMax = 1_000
+
+/** How many warnings of a type are kept of one UTC day of one project. */
+export function warningSamplesPerDay(type: string): number {
+  return kindOf(type).isKept === true ? keptCountMax : sampleCountMax
+}
+
+const shownLengthMax = 200
+
+/** A client's value as a warning shows it: warnings are kept, so what they hold is bounded. */
+export function shownText(value: JsonValue, lengthMax = shownLengthMax): string {
+  const text = textOf(value)
+  return text.length <= lengthMax ? text : text.slice(0, lengthMax).toWellFormed()
+}
