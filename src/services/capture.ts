@@ -43,6 +43,8 @@ export type CaptureOutcome =
       readonly rejects: readonly CapturedReject[]
       readonly rejectedCount: number
       readonly overQuota: readonly OverQuotaEvent[]
+      /** Nothing is stored: the key belongs to no project, and such are accepted. */
+      readonly isKeyUnknown?: true
     }
   /** v1 alone. Nothing is stored: the quota of events is used up, or others left nothing of the batch. */
   | { readonly kind: 'over_quota' }
@@ -251,7 +253,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
 
 const nothingRejected: CaptureOutcome = { kind: 'accepted', rejects: [], rejectedCount: 0, overQuota: [] }
 /** Events of an unknown key where those are accepted: answered like others, and dropped. */
-const nothingStored = nothingRejected
+const nothingStored: CaptureOutcome = { ...nothingRejected, isKeyUnknown: true }
 
 function encodeRejects(project: Project, rejects: readonly CapturedReject[]): EncodedRecords {
   const encoder = new RecordEncoder()

@@ -1,4 +1,4 @@
-// The query of a v0 capture request: `compression`, `data`, `beacon` and the send time. Everything else is ignored.
+// The query of a v0 capture request: `compression`, `data`, `beacon`, `verbose` and the send time. Everything else is ignored.
 
 import { err, ok, type Result } from '#core/result.ts'
 import { invalidQuery } from './capture-errors.ts'
@@ -12,12 +12,14 @@ export interface CaptureQuery {
   /** From `_` or `sent_at`, epoch ms. */
   readonly sentAtMs: number | null
   readonly token: string | null
+  /** `verbose=1`: the answer tells what became of each item. */
+  readonly verbose: boolean
 }
 
 /** As Fastify gives it: a repeated parameter is a list. */
 export type RawQuery = { readonly [name: string]: string | readonly string[] | undefined }
 
-const noQuery: CaptureQuery = { compression: '', data: '', beacon: false, sentAtMs: null, token: null }
+const noQuery: CaptureQuery = { compression: '', data: '', beacon: false, sentAtMs: null, token: null, verbose: false }
 
 /** @returns err for a `_`, `sent_at` or `beacon` that is no integer, or both send times. Source: docs/wire/ingestion.md 1.2. */
 export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQuery, WireError> {
@@ -35,7 +37,13 @@ export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQu
     beacon: beacon === 1,
     sentAtMs: sentAtMs !== null && isSendTime(sentAtMs) ? sentAtMs : null,
     token: firstOf(query.token) || null,
+    verbose: isYes(firstOf(query.verbose)),
   })
+}
+
+/** Anything else means no, as with other switches that clients send. */
+export function isYes(text: string): boolean {
+  return text === '1' || text === 'true'
 }
 
 const sendTimeFromMs = Date.UTC(2021, 0, 1)

@@ -207,9 +207,22 @@ describe('parseCaptureQuery', () => {
   it('reads what it knows and ignores the rest', () => {
     assert.deepEqual(parseCaptureQuery({ compression: 'gzip', beacon: '1', _: '1751367610000', v: '3', token: 'k' }), {
       ok: true,
-      value: { compression: 'gzip', data: '', beacon: true, sentAtMs: 1751367610000, token: 'k' },
+      value: { compression: 'gzip', data: '', beacon: true, sentAtMs: 1751367610000, token: 'k', verbose: false },
     })
     assert.equal(parseCaptureQuery(undefined).ok, true)
+  })
+  it('takes 1 and true for a wish to hear of each item', () => {
+    for (const [verbose, expected] of [
+      ['1', true],
+      ['true', true],
+      ['0', false],
+      ['false', false],
+      ['2', false],
+      ['', false],
+    ] as const) {
+      const query = parseCaptureQuery({ verbose })
+      assert.equal(query.ok && query.value.verbose, expected, verbose)
+    }
   })
   it('ignores send times before 2021, so seconds too, and empty ones', () => {
     for (const _ of ['1751367610', '-5', '']) {

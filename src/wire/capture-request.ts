@@ -57,19 +57,11 @@ interface Shape {
  * Source: docs/wire/ingestion.md 2; docs/wire/service.md §2.3, §2.5; docs/wire/clients.md 5.2.
  */
 export function parseCaptureRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
-  if (payload.bytes.length > valueBytesMin * context.valueCountMax) {
-    const count = valueCountAtMost(payload.bytes)
-    if (count > captureValueCountMax) return err({ error: captureErrors.tooManyValues, token: context.fallbackToken })
-    if (count > context.valueCountMax) return ok('too_much_work')
-  }
-  let root: unknown
-  try {
-    root = JSON.parse(payload.text)
-  } catch (error) {
-    return err({ error: invalidJson((error as SyntaxError).message), token: null })
-  }
-  const refuse = (error: WireError) => err({ error, token: tokenHint(root) ?? context.fallbackToken })
-  if (hasLoneSurrogateEscape(payload.text)) return refuse(captureErrors.loneSurrogate)
+  const read = readRoot(payload, context)
+  if (!read.ok) return read
+  if (read.value === 'too_much_work') return ok('too_much_work')
+  const { root } = read.value
+  const refuse = refusalOf(root, context)
   const keyOutside = payload.formToken ?? context.fallbackToken
   const shape = shapeOf(root, context.engage, keyOutside !== null)
   if (!shape.ok) return refuse(shape.error)
@@ -83,7 +75,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
   const kept: number[] = []
   const events: IncomingEvent[] = []
-  const ids = { bytesLeft: structuredIdBytesMax }
+  const ids = idAllowance()
   for (let index = 0; index < items.length; index++) {
     const item = items[index]!
     if (isPerformanceEvent(item)) continue
@@ -101,6 +93,30 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   })
 }
 
+/** What the JSON text says, unless it is none, or too much for here. An object, so that nothing the text says is taken for ours. */
+export function readRoot(
+  payload: CapturePayload,
+  context: CaptureContext,
+): Result<{ readonly root: unknown } | 'too_much_work', CaptureRefusal> {
+  if (payload.bytes.length > valueBytesMin * context.valueCountMax) {
+    const count = valueCountAtMost(payload.bytes)
+    if (count > captureValueCountMax) return err({ error: captureErrors.tooManyValues, token: context.fallbackToken })
+    if (count > context.valueCountMax) return ok('too_much_work')
+  }
+  let root: unknown
+  try {
+    root = JSON.parse(payload.text)
+  } catch (error) {
+    return err({ error: invalidJson((error as SyntaxError).message), token: null })
+  }
+  if (hasLoneSurrogateEscape(payload.text)) return refusalOf(root, context)(captureErrors.loneSurrogate)
+  return ok({ root })
+}
+
+export function refusalOf(root: unknown, context: CaptureContext) {
+  return (error: WireError) => err({ error, token: tokenHint(root) ?? context.fallbackToken })
+}
+
 /** The four shapes, first match wins. Source: docs/wire/ingestion.md 2.1. */
 function shapeOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Shape, WireError> {
   if (Array.isArray(root)) {
@@ -108,18 +124,25 @@ function shapeOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Sh
     return fault === null ? ok({ items: root as Fields[], listKey: null, envelope: null }) : err(unknownShape(fault))
   }
   if (!isObject(root)) return err(unknownShape(null))
-  const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
-  if (listKey !== null && isEnvelope(root)) {
+  const listKey = listKeyOf(root, keyOutside)
+  if (listKey !== null) {
     const items = root[listKey] as unknown[]
-    const keyed =
-      tokenFieldOf(root) !== null || keyOutside || items.some(item => isObject(item) && tokenIn(item) !== null)
-    if (keyed && faultOfList(items, `${listKey}.`) === null)
-      return ok({ items: items as Fields[], listKey, envelope: root })
+    if (faultOfList(items, `${listKey}.`) === null) return ok({ items: items as Fields[], listKey, envelope: root })
   }
   const fault = faultOfFields(root)
   if (fault !== null) return err(unknownShape(fault))
   if (!hasName(root) && !engage) return err(captureErrors.missingEventName)
   return ok({ items: [root], listKey: null, envelope: null })
+}
+
+/** The key of the list of items, where the root has one and no other field of the envelope is wrong; else null. */
+export function listKeyOf(root: Fields, keyOutside: boolean): 'batch' | 'data' | null {
+  const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
+  if (listKey === null || !isEnvelope(root)) return null
+  const items = root[listKey] as unknown[]
+  const isKeyed =
+    keyOutside || tokenFieldOf(root) !== null || items.some(item => isObject(item) && tokenIn(item) !== null)
+  return isKeyed ? listKey : null
 }
 
 /** The envelope's own fields have the types they must have; its token may be missing, for the items may hold it. */
@@ -158,7 +181,11 @@ export function faultOfFields(item: Fields): string | null {
 }
 
 /** Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for where else keys stand. */
-function tokenOf(items: readonly Fields[], envelope: Fields | null, outside: string | null): Result<string, WireError> {
+export function tokenOf(
+  items: readonly Fields[],
+  envelope: Fields | null,
+  outside: string | null,
+): Result<string, WireError> {
   let token = envelope === null ? null : tokenFieldOf(envelope)
   if (token === null) {
     for (const item of items) {
@@ -207,7 +234,7 @@ export function tokenHint(root: unknown): string | null {
   return isObject(holder) ? (tokenIn(holder)?.trim() ?? null) : null
 }
 
-function sentAtOf(envelope: Fields | null): number | null {
+export function sentAtOf(envelope: Fields | null): number | null {
   const text = envelope?.sent_at ?? envelope?.sentAt
   return typeof text === 'string' ? parseZonedTimestampText(text) : null
 }
@@ -220,12 +247,16 @@ const emptyProperties: Fields = Object.freeze({})
  */
 const structuredIdBytesMax = 64 * 1024
 
-interface IdAllowance {
+export interface IdAllowance {
   bytesLeft: number
 }
 
+export function idAllowance(): IdAllowance {
+  return { bytesLeft: structuredIdBytesMax }
+}
+
 /** Null: its id is a list or an object and too long. */
-function incomingEvent(
+export function incomingEvent(
   item: Fields,
   payload: CapturePayload,
   slices: ItemSlices,
@@ -302,14 +333,14 @@ export function uuidOf(item: Fields): string | null {
   return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
 }
 
-function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
+export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
   const start = slices[pair]!
   const end = slices[pair + 1]!
   if (end === 0) return null
   return payload.ascii ? payload.text.substring(start, end) : payload.bytes.toString('utf8', start, end)
 }
 
-function isPerformanceEvent(item: Fields): boolean {
+export function isPerformanceEvent(item: Fields): boolean {
   return item.event === '$performance_event'
 }
 

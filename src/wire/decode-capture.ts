@@ -2,6 +2,7 @@
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
 import {
   cutRejectBody,
   type PreparedEvents,
@@ -12,6 +13,7 @@ import {
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
 import { parseCaptureRequest } from './capture-request.ts'
+import { parseItemisedRequest } from './itemised-request.ts'
 import type { WireError } from './wire-error.ts'
 
 export interface CaptureInput extends CaptureBody {
@@ -19,6 +21,8 @@ export interface CaptureInput extends CaptureBody {
   readonly engage: boolean
   readonly querySentAtMs: number | null
   readonly fallbackToken: string | null
+  /** Items are judged one by one (`?verbose=1`). */
+  readonly verbose: boolean
 }
 
 /** A request that was refused before its events were looked at. */
@@ -77,7 +81,8 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
     if (payload.error === 'inflated_too_large') return { kind: 'too_much_work' }
     return { kind: 'refused', error: payload.error, token: input.fallbackToken, body: '' }
   }
-  const parsed = parseCaptureRequest(payload.value, {
+  const parse = input.verbose ? parseItemisedRequest : parseCaptureRequest
+  const parsed = parse(payload.value, {
     engage: input.engage,
     querySentAtMs: input.querySentAtMs,
     fallbackToken: input.fallbackToken,
@@ -103,6 +108,8 @@ export type PreparedCapture =
       readonly outcome: PreparedEvents | RefusedRequest
       /** Of a refused request, for the reject store; else ''. */
       readonly body: string
+      /** Where they were asked for. */
+      readonly verdicts?: ItemVerdicts
     }
   | { readonly kind: 'no_event_left' }
   | RefusedCapture
@@ -118,5 +125,8 @@ export function decodeAndPrepare(input: CaptureInput, received: ReceivedRequest)
   const { token, historicalMigration } = request
   const outcome = prepareEvents(request, 0, received)
   const body = 'refusal' in outcome ? decoded.body() : ''
-  return { kind: 'prepared', token, historicalMigration, eventCount: request.events.length, outcome, body }
+  const verdicts = request.itemised?.verdicts.finish()
+  const eventCount = request.events.length
+  const prepared = { kind: 'prepared', token, historicalMigration, eventCount, outcome, body } as const
+  return verdicts === undefined ? prepared : { ...prepared, verdicts }
 }

@@ -70,6 +70,25 @@ export interface CapturedEvent {
   readonly setOnceJson: string | null
 }
 
+/** What a reject's body is, and what belongs to it besides: enough to take it through capture once more. */
+export interface RejectSource {
+  /**
+   * `request`: a whole request, decoded; `item`: one event of a request, as it was sent; `event`: an event as it was
+   * accepted, its time settled.
+   */
+  readonly kind: 'request' | 'item' | 'event'
+  /** The body lacks its end. */
+  readonly isCut: boolean
+  readonly protocol: 'v0' | 'v1'
+  /** Posted to `/engage`, where an event needs no name. */
+  readonly engage: boolean
+  /** Address of the connection; '' when unknown, or not to be kept. */
+  readonly ip: string
+  /** The send time beside the body; of an `event` and an `item` the effective one. */
+  readonly sentAtMs: number | null
+  readonly personProcessingForcedOff: boolean
+}
+
 /** An event or request refused at the edge that has to be findable: kept in the reject store, never processed. */
 export interface CapturedReject {
   readonly projectId: number
@@ -88,6 +107,8 @@ export interface CapturedReject {
   readonly distinctId: string
   /** The original body, cut to 64 KiB. */
   readonly body: string
+  /** Absent: not known, so that it cannot be replayed. */
+  readonly source?: RejectSource
 }
 
 /** One accepted replay request: its snapshots in one piece. Source: docs/wire/ingestion.md 1.8. */

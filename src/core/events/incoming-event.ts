@@ -1,6 +1,8 @@
 // A capture request after its bytes and JSON were read: names and types are settled, rules are not applied yet.
 // `wire/capture-request.ts` makes it, `normalize-event.ts` turns its items into captured events.
 
+import type { VerdictCollector } from './item-verdicts.ts'
+
 export interface IncomingRequest {
   /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */
   readonly token: string
@@ -11,6 +13,31 @@ export interface IncomingRequest {
   readonly events: readonly IncomingEvent[]
   /** The client's own JSON text of an item of `events`, for the reject store. */
   sourceJson(index: number): string
+  /** Absent: one bad event refuses the request. */
+  readonly itemised?: ItemisedRequest
+}
+
+/** Of a request whose items are judged one by one: what is bad is left out, and the client is told (`?verbose=1`). */
+export interface ItemisedRequest {
+  /** Has the items already that never became one of `events`. */
+  readonly verdicts: VerdictCollector
+  /** Where each of `events` stands in the request. */
+  readonly places: readonly number[]
+  /** The first of the items that are no events, for the reject store. */
+  readonly faults: readonly ItemFault[]
+  /** The client's own JSON text of an item of the request. */
+  sourceAt(place: number): string
+}
+
+export interface ItemFault {
+  readonly place: number
+  /** A code of docs/wire/errors.md. */
+  readonly reason: string
+  readonly field: string
+  /** What could be read of it, else ''. */
+  readonly uuid: string
+  readonly name: string
+  readonly distinctId: string
 }
 
 export interface IncomingEvent {

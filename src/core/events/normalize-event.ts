@@ -36,6 +36,16 @@ export const eventRefusals = [
 ] as const
 export type EventRefusal = (typeof eventRefusals)[number]
 
+/** The field at fault. */
+export const refusedFields: Readonly<Record<EventRefusal, string>> = {
+  missing_event_name: 'event',
+  timestamp_invalid: 'timestamp',
+  missing_distinct_id: 'distinct_id',
+  invalid_cookieless_mode: '$cookieless_mode',
+  event_too_large: 'properties',
+  ai_event_too_large: 'properties',
+}
+
 const nameLengthMax = 200
 const distinctIdLengthMax = 200
 /** Of the JSON texts of one event; more would not fit what reads the log. Source: docs/wire/ingestion.md 9. */

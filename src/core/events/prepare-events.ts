@@ -2,10 +2,18 @@
 // runs on the event loop for small requests and in a decode thread for large ones (`wire/decode-capture.ts`).
 
 import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
-import { type CapturedReject, importWithoutJob, type Lane, logLaneOf } from './captured-event.ts'
+import {
+  type CapturedEvent,
+  type CapturedReject,
+  edgeNote,
+  importWithoutJob,
+  type Lane,
+  logLaneOf,
+} from './captured-event.ts'
 import type { RandomUint32 } from './event-uuid.ts'
-import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
-import { type EventContext, type EventRefusal, normalizeEvent } from './normalize-event.ts'
+import type { IncomingEvent, IncomingRequest, ItemFault } from './incoming-event.ts'
+import type { ItemVerdict } from './item-verdicts.ts'
+import { type EventContext, type EventRefusal, normalizeEvent, refusedFields } from './normalize-event.ts'
 
 export interface PreparedEvents {
   /** Records of the two logs; null where there is none. */
@@ -22,6 +30,8 @@ export interface PreparedEvents {
 /** What is known of a request besides its text. */
 export interface ReceivedRequest {
   readonly receivedAtMs: number
+  /** When its events are accepted. Absent: at once. */
+  readonly capturedAtMs?: number
   /** Address of the connection, '' when unknown. */
   readonly ip: string
   readonly random: RandomUint32
@@ -41,7 +51,8 @@ export const rejectBodyBytesMax = 64 * 1024
 
 /**
  * Normalises and encodes in order. The first bad event refuses the whole request, except a time that cannot be read in
- * a historical migration: that event alone is left out and becomes a reject.
+ * a historical migration: that event alone is left out and becomes a reject. Of an itemised request that goes for every
+ * bad event, and its verdicts are complete afterwards.
  * Source: docs/wire/ingestion.md 1.7; docs/wire/import.md 3.6.
  */
 export function prepareEvents(
@@ -52,7 +63,9 @@ export function prepareEvents(
   const context = contextOf(request, projectId, received)
   const encoders = { main: new RecordEncoder(), historical: new RecordEncoder() }
   const acceptedByLane: Partial<Record<Lane, number>> = {}
-  const rejects: CapturedReject[] = []
+  const { itemised } = request
+  const rejects =
+    itemised === undefined ? [] : itemised.faults.map(fault => rejectOf(fault, itemised.sourceAt(fault.place), context))
   let rejectedCount = 0
   for (let index = 0; index < request.events.length; index++) {
     const item = request.events[index]!
@@ -61,9 +74,12 @@ export function prepareEvents(
       const { lane } = outcome.value
       acceptedByLane[lane] = (acceptedByLane[lane] ?? 0) + 1
       encoders[logLaneOf(lane)].addEvent(outcome.value)
-    } else if (outcome.error === 'timestamp_invalid') {
+      itemised?.verdicts.add(acceptedVerdict(itemised.places[index]!, outcome.value))
+    } else if (outcome.error === 'timestamp_invalid' || itemised !== undefined) {
       rejectedCount++
-      if (rejectedCount <= rejectCountMax) rejects.push(timestampReject(item, request.sourceJson(index), context))
+      if (rejects.length < rejectCountMax)
+        rejects.push(rejectOf(rejectedItem(item, outcome.error), request.sourceJson(index), context))
+      itemised?.verdicts.add(refusedVerdict(itemised.places[index]!, item, outcome.error))
     } else {
       return { refusal: outcome.error, index }
     }
@@ -73,8 +89,27 @@ export function prepareEvents(
     historical: finishedRecords(encoders.historical),
     acceptedByLane,
     rejects,
-    rejectedCount,
+    rejectedCount: itemised?.verdicts.rejectedCount ?? rejectedCount,
+    ...(itemised === undefined ? {} : { rejectedByReason: itemised.verdicts.rejectedByReason }),
   }
+}
+
+/** What the edge knows by now; what processing finds later becomes a warning. */
+function acceptedVerdict(index: number, event: CapturedEvent): ItemVerdict {
+  const of = { index, uuid: event.uuid, event: event.name }
+  if (event.lane === 'heatmaps') return { ...of, result: 'drop', reason: 'heatmap', field: null }
+  if (event.lane === 'warnings') return { ...of, result: 'drop', reason: 'client_ingestion_warning', field: null }
+  const { notes } = event
+  if (notes === 0) return { ...of, result: 'ok', reason: null, field: null }
+  if ((notes & edgeNote.timeUnreadable) !== 0)
+    return { ...of, result: 'warning', reason: 'ignored_invalid_timestamp', field: 'timestamp' }
+  if ((notes & edgeNote.distinctIdCut) !== 0)
+    return { ...of, result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' }
+  return { ...of, result: 'warning', reason: 'event_name_truncated', field: 'event' }
+}
+
+function refusedVerdict(index: number, item: IncomingEvent, reason: EventRefusal): ItemVerdict {
+  return { index, uuid: item.uuid, event: item.name, result: 'reject', reason, field: refusedFields[reason] }
 }
 
 function contextOf(request: IncomingRequest, projectId: number, received: ReceivedRequest): EventContext {
@@ -85,7 +120,7 @@ function contextOf(request: IncomingRequest, projectId: number, received: Receiv
     historicalMigration,
     importJobId: historicalMigration ? importWithoutJob : 0,
     receivedAtMs: received.receivedAtMs,
-    capturedAtMs: received.receivedAtMs,
+    capturedAtMs: received.capturedAtMs ?? received.receivedAtMs,
     rerouteOlderThanMs: received.rerouteOlderThanMs ?? null,
     // Times of an import are taken as written, so no send time takes effect.
     sentAtMs: historicalMigration ? null : request.sentAtMs,
@@ -99,21 +134,38 @@ export function finishedRecords(encoder: RecordEncoder): EncodedRecords | null {
   return encoder.recordCount === 0 ? null : encoder.finish()
 }
 
-function timestampReject(item: IncomingEvent, sourceJson: string, context: EventContext): CapturedReject {
+type RejectedItem = Omit<ItemFault, 'place'>
+
+function rejectedItem({ uuid, name, distinctId }: IncomingEvent, reason: EventRefusal): RejectedItem {
+  return { reason, field: refusedFields[reason], uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
+}
+
+function rejectOf(item: RejectedItem, sourceJson: string, context: EventContext): CapturedReject {
+  const { historicalMigration, receivedAtMs } = context
+  const body = cutRejectBody(sourceJson)
   return {
     projectId: context.projectId,
     token: context.token,
-    lane: 'historical',
-    historicalMigration: true,
+    lane: historicalMigration ? 'historical' : 'main',
+    historicalMigration,
     importJobId: context.importJobId,
-    receivedAtMs: context.receivedAtMs,
-    capturedAtMs: context.receivedAtMs,
-    reason: 'timestamp_invalid',
-    field: 'timestamp',
-    uuid: item.uuid ?? '',
+    receivedAtMs,
+    capturedAtMs: context.capturedAtMs,
+    reason: item.reason,
+    field: item.field,
+    uuid: item.uuid,
     name: item.name.slice(0, 200),
-    distinctId: (item.distinctId ?? '').slice(0, 200),
-    body: cutRejectBody(sourceJson),
+    distinctId: item.distinctId.slice(0, 200),
+    body,
+    source: {
+      kind: 'item',
+      isCut: body.length < sourceJson.length,
+      protocol: 'v0',
+      engage: false,
+      ip: context.ip,
+      sentAtMs: context.sentAtMs,
+      personProcessingForcedOff: false,
+    },
   }
 }
 

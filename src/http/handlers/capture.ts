@@ -3,11 +3,13 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/events/event-uuid.ts'
+import { type ItemVerdicts, VerdictCollector } from '#core/events/item-verdicts.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureOutcome, CaptureService } from '#services/capture.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture-errors.ts'
-import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
+import { isYes, parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
+import { allDropped, encodeVerdicts, withOverQuota } from '#wire/capture-verdicts.ts'
 import { clientAddress } from '#wire/client-address.ts'
 import {
   type CaptureInput,
@@ -69,6 +71,8 @@ interface Exchange {
   readonly reply: FastifyReply
   readonly beacon: boolean
   readonly random: RandomUint32
+  /** Of each item, where the request asked for them; complete when its events are stored. */
+  readonly verdicts: VerdictCollector | ItemVerdicts | null
 }
 
 function handleCapture(
@@ -92,15 +96,18 @@ function handleCapture(
     engage: capturePath.engage,
     querySentAtMs: query.value.sentAtMs,
     fallbackToken: query.value.token ?? textOfHeader(headers['x-posthog-project-api-key']),
+    verbose: query.value.verbose || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
   }
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
-  const exchange = { reply, beacon: query.value.beacon, random }
+  const exchange: Exchange = { reply, beacon: query.value.beacon, random, verdicts: null }
   const { rerouteOlderThanMs = null } = dependencies
   const decoded = decodeInline(input)
   switch (decoded.kind) {
     case 'events': {
       const received = { receivedAtMs, ip, random, rerouteOlderThanMs }
-      return answerWhenStored(service.capture(decoded.request, received, decoded.body), exchange)
+      const verdicts = decoded.request.itemised?.verdicts ?? null
+      const stored = service.capture(decoded.request, received, decoded.body)
+      return answerWhenStored(stored, verdicts === null ? exchange : { ...exchange, verdicts })
     }
     case 'too_much_work':
       return decodeElsewhere(dependencies, { input, receivedAtMs, ip }, exchange)
@@ -134,8 +141,11 @@ function answerPrepared(
   exchange: Exchange,
 ): void | Promise<void> {
   switch (prepared.kind) {
-    case 'prepared':
-      return answerWhenStored(service.capturePrepared(prepared, receivedAtMs, prepared.body), exchange)
+    case 'prepared': {
+      const stored = service.capturePrepared(prepared, receivedAtMs, prepared.body)
+      const { verdicts } = prepared
+      return answerWhenStored(stored, verdicts === undefined ? exchange : { ...exchange, verdicts })
+    }
     case 'no_event_left':
       return sendJson(exchange.reply, 200, accepted)
     case 'refused': {
@@ -150,12 +160,14 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
   const outcome = await stored
   switch (outcome.kind) {
     case 'accepted':
-      if (exchange.beacon) exchange.reply.code(204).send()
+      if (exchange.verdicts !== null) sendVerdicts(verdictsAfter(exchange.verdicts, outcome), exchange)
+      else if (exchange.beacon) exchange.reply.code(204).send()
       else sendJson(exchange.reply, 200, accepted)
       break
     case 'over_quota':
     case 'discarded':
-      sendJson(exchange.reply, 200, accepted)
+      if (exchange.verdicts !== null) sendVerdicts(verdictsAfter(exchange.verdicts, outcome), exchange)
+      else sendJson(exchange.reply, 200, accepted)
       break
     case 'refused':
       sendError(exchange.reply, eventRefused(outcome.refusal))
@@ -166,6 +178,17 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
     case 'unavailable':
       refuseForNow(exchange)
   }
+}
+
+function sendVerdicts(verdicts: ItemVerdicts, { reply }: Exchange): void {
+  const { status, body } = encodeVerdicts(verdicts)
+  sendJson(reply, status, body)
+}
+
+function verdictsAfter(given: VerdictCollector | ItemVerdicts, outcome: CaptureOutcome): ItemVerdicts {
+  if (outcome.kind === 'discarded') return allDropped(given, 'non_historical_import_drop')
+  if (outcome.kind !== 'accepted' || outcome.isKeyUnknown === true) return allDropped(given, 'unknown_api_key')
+  return withOverQuota(given instanceof VerdictCollector ? given.finish() : given, outcome.overQuota)
 }
 
 /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */

@@ -1,0 +1,76 @@
+// What became of each item of a request, for clients that ask for it (`?verbose=1`). Results are counted exactly and
+// written out up to a bound, in the order of the request; where not all fit, what is well is left out first.
+
+export const itemResults = ['ok', 'warning', 'drop', 'reject'] as const
+/**
+ * `warning`: accepted, though not quite as it was sent. `drop`: fine, but nothing that becomes an event. `reject`: left out,
+ * and kept where the project finds it.
+ */
+export type ItemResult = (typeof itemResults)[number]
+
+export interface ItemVerdict {
+  /** Place in the request, from 0. */
+  readonly index: number
+  /** The one it was sent with or given; null for what has none. */
+  readonly uuid: string | null
+  readonly event: string | null
+  readonly result: ItemResult
+  /** A code of docs/wire/errors.md; null when all is well. */
+  readonly reason: string | null
+  readonly field: string | null
+}
+
+/** Plain values, so that they come out of a decode thread. */
+export interface ItemVerdicts {
+  readonly itemCount: number
+  readonly counts: Readonly<Record<ItemResult, number>>
+  /** Ascending by index, at most `itemVerdictCountMax`. */
+  readonly items: readonly ItemVerdict[]
+}
+
+export const itemVerdictCountMax = 10_000
+const nameLengthMax = 200
+
+export class VerdictCollector {
+  /** How many items the request has. */
+  readonly itemCount: number
+  readonly #counts = { ok: 0, warning: 0, drop: 0, reject: 0 }
+  readonly #fine: ItemVerdict[] = []
+  readonly #notable: ItemVerdict[] = []
+  readonly #rejectedByReason: Record<string, number> = {}
+
+  constructor(itemCount: number) {
+    this.itemCount = itemCount
+  }
+
+  get rejectedCount(): number {
+    return this.#counts.reject
+  }
+
+  /** All rejects by their codes. */
+  get rejectedByReason(): Readonly<Record<string, number>> {
+    return this.#rejectedByReason
+  }
+
+  /** In the order of the request for items of one kind; kinds may follow one another. */
+  add(verdict: ItemVerdict): void {
+    const { result, reason, event } = verdict
+    this.#counts[result]++
+    if (result === 'reject' && reason !== null)
+      this.#rejectedByReason[reason] = (this.#rejectedByReason[reason] ?? 0) + 1
+    const list = result === 'ok' ? this.#fine : this.#notable
+    if (list.length >= itemVerdictCountMax) return
+    const isLong = event !== null && event.length > nameLengthMax
+    list.push(isLong ? { ...verdict, event: event.slice(0, nameLengthMax) } : verdict)
+  }
+
+  finish(): ItemVerdicts {
+    const notable = this.#notable.sort(byIndex).slice(0, itemVerdictCountMax)
+    const fine = this.#fine.slice(0, itemVerdictCountMax - notable.length)
+    return { itemCount: this.itemCount, counts: { ...this.#counts }, items: [...notable, ...fine].sort(byIndex) }
+  }
+}
+
+function byIndex(a: ItemVerdict, b: ItemVerdict): number {
+  return a.index - b.index
+}

@@ -1,0 +1,109 @@
+// The answer to a v0 capture request that asked for verdicts (`?verbose=1`): every item with what became of it, and why.
+// Source: ours, docs/wire/ingestion.md 1.9; the codes are those of docs/wire/errors.md.
+
+import {
+  type ItemResult,
+  type ItemVerdict,
+  type ItemVerdicts,
+  itemVerdictCountMax,
+} from '#core/events/item-verdicts.ts'
+import { type EventRefusal, eventRefusals } from '#core/events/normalize-event.ts'
+import type { QuotaResource } from '#core/events/quota-resource.ts'
+import { eventRefused } from './capture-errors.ts'
+import { encodeWireError, type WireError, wireError } from './wire-error.ts'
+
+export interface VerboseAnswer {
+  readonly status: number
+  readonly body: string
+}
+
+/** 200 unless items were refused and no event was accepted: then the first refusal's error. Both with all verdicts. */
+export function encodeVerdicts({ itemCount, counts, items }: ItemVerdicts): VerboseAnswer {
+  const rest = {
+    counts,
+    ...(itemCount > items.length ? { not_itemised: itemCount - items.length } : {}),
+    events: items.map(encodeVerdict),
+  }
+  const refused = counts.ok + counts.warning === 0 ? items.find(({ result }) => result === 'reject') : undefined
+  if (refused === undefined) return { status: 200, body: JSON.stringify({ status: 'Ok', ...rest }) }
+  const error = errorOf(refused)
+  const head = encodeWireError(error).slice(0, -1)
+  return { status: error.status, body: `${head},${JSON.stringify(rest).slice(1)}` }
+}
+
+/** The verdicts when a quota has left events out after they were given: those are dropped. */
+export function withOverQuota(
+  verdicts: ItemVerdicts,
+  overQuota: readonly { readonly uuid: string; readonly resource: QuotaResource }[],
+): ItemVerdicts {
+  if (overQuota.length === 0) return verdicts
+  const resources = new Map(overQuota.map(({ uuid, resource }) => [uuid, resource]))
+  const counts: Record<ItemResult, number> = { ...verdicts.counts }
+  let shownCount = 0
+  const items = verdicts.items.map((verdict): ItemVerdict => {
+    const resource = verdict.uuid === null ? undefined : resources.get(verdict.uuid)
+    if (resource === undefined || verdict.result === 'reject') return verdict
+    shownCount++
+    counts[verdict.result]--
+    counts.drop++
+    return { ...verdict, result: 'drop', reason: `${resource}_over_quota`, field: null }
+  })
+  // What is not written out was well.
+  const others = Math.min(Math.max(overQuota.length - shownCount, 0), counts.ok)
+  counts.ok -= others
+  counts.drop += others
+  return { ...verdicts, counts, items }
+}
+
+/** When nothing of a request is wanted: an import-only instance, a key of no project that is answered all the same. */
+export function allDropped({ itemCount }: { readonly itemCount: number }, reason: string): ItemVerdicts {
+  const items = Array.from({ length: Math.min(itemCount, itemVerdictCountMax) }, (_, index): ItemVerdict => {
+    return { index, uuid: null, event: null, result: 'drop', reason, field: null }
+  })
+  return { itemCount, counts: { ok: 0, warning: 0, drop: itemCount, reject: 0 }, items }
+}
+
+function encodeVerdict(verdict: ItemVerdict) {
+  const { index, uuid, event, result, reason, field } = verdict
+  return { index, uuid, event, result, reason, field, detail: reason === null ? null : detailOf(reason, field) }
+}
+
+function errorOf({ reason, field }: ItemVerdict): WireError {
+  const known = refusalOf(reason)
+  return known === null ? wireError(400, reason!, detailOf(reason!, field), field) : eventRefused(known)
+}
+
+function refusalOf(reason: string | null): EventRefusal | null {
+  return eventRefusals.find(refusal => refusal === reason) ?? null
+}
+
+const shapeDetails: Readonly<Record<string, string>> = {
+  event: 'event must be text',
+  api_key: 'an event has one of token, $token and api_key, and that is text',
+  distinct_id: 'an event has one of distinct_id and $distinct_id, and a list or an object there must be short',
+  uuid: 'uuid must be a UUID',
+  properties: 'properties must be an object',
+  timestamp: 'timestamp must be text',
+  offset: 'offset must be a whole number of 64 bits',
+  $set: '$set must be an object',
+  $set_once: '$set_once must be an object',
+}
+
+const details: Readonly<Record<string, string>> = {
+  ignored_invalid_timestamp: 'timestamp cannot be read: the event has the time at which it arrived',
+  distinct_id_truncated: 'distinct_id was cut to 200 characters',
+  event_name_truncated: 'the name was cut to 200 characters',
+  dropped_performance_event: 'events of this name are not kept',
+  heatmap: 'heatmaps become no events',
+  client_ingestion_warning: 'becomes a warning of the project, and no event',
+  non_historical_import_drop: 'this instance takes historical migrations only',
+  unknown_api_key: 'the key belongs to no project',
+}
+
+function detailOf(reason: string, field: string | null): string {
+  if (reason === 'invalid_shape') return (field !== null && shapeDetails[field]) || 'an event must be an object'
+  if (reason.endsWith('_over_quota'))
+    return `the project is over its quota of ${reason.slice(0, -'_over_quota'.length).replaceAll('_', ' ')}`
+  const refusal = refusalOf(reason)
+  return refusal === null ? (details[reason] ?? reason) : eventRefused(refusal).detail
+}

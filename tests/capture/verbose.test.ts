@@ -1,0 +1,296 @@
+// `?verbose=1`: the good events are stored, the bad ones itemised with the reasons of docs/wire/errors.md; on the event loop
+// and in decode threads alike.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
+
+interface Verdict {
+  readonly index: number
+  readonly uuid: string | null
+  readonly event: string | null
+  readonly result: string
+  readonly reason: string | null
+  readonly field: string | null
+  readonly detail: string | null
+}
+
+interface VerboseBody {
+  readonly status?: string
+  readonly type?: string
+  readonly code?: string
+  readonly detail?: string
+  readonly attr?: string | null
+  readonly counts: Readonly<Record<string, number>>
+  readonly events: readonly Verdict[]
+  readonly not_itemised?: number
+}
+
+const json = (value: unknown) => JSON.stringify(value)
+const good = { event: 'e', distinct_id: 'u' }
+const batch = (items: readonly unknown[], over: object = {}) => json({ api_key: testToken, batch: items, ...over })
+
+async function verboseAnswer(response: Response): Promise<{ status: number; body: VerboseBody }> {
+  assert.equal(response.headers.get('content-type'), 'application/json')
+  return { status: response.status, body: (await response.json()) as VerboseBody }
+}
+
+async function send(server: CaptureServer, items: readonly unknown[], over: object = {}) {
+  return verboseAnswer(await server.post('/batch/?verbose=1', batch(items, over)))
+}
+
+const reasons = ({ events }: VerboseBody) => events.map(({ result, reason, field }) => [result, reason, field])
+
+/** Each with the verdict it has to get alone, between good ones. */
+const judged: readonly (readonly [
+  name: string,
+  item: unknown,
+  result: string,
+  reason: string | null,
+  field: string | null,
+])[] = [
+  ['a number', 7, 'reject', 'invalid_shape', null],
+  ['null', null, 'reject', 'invalid_shape', null],
+  ['a list', [good], 'reject', 'invalid_shape', null],
+  ['a nameless item', { distinct_id: 'u' }, 'reject', 'missing_event_name', 'event'],
+  ['a name that is no text', { ...good, event: 5 }, 'reject', 'invalid_shape', 'event'],
+  ['an empty name', { ...good, event: '' }, 'reject', 'missing_event_name', 'event'],
+  ['no distinct id', { event: 'e' }, 'reject', 'missing_distinct_id', 'distinct_id'],
+  ['a blank distinct id', { ...good, distinct_id: ' ' }, 'reject', 'missing_distinct_id', 'distinct_id'],
+  ['two distinct ids', { ...good, $distinct_id: 'v' }, 'reject', 'invalid_shape', 'distinct_id'],
+  [
+    'a distinct id that is a long list',
+    { ...good, distinct_id: [1, 'x'.repeat(70_000)] },
+    'reject',
+    'invalid_shape',
+    'distinct_id',
+  ],
+  ['a bad uuid', { ...good, uuid: 'x' }, 'reject', 'invalid_shape', 'uuid'],
+  ['properties that are a list', { ...good, properties: ['a'] }, 'reject', 'invalid_shape', 'properties'],
+  ['a numeric time', { ...good, timestamp: 5 }, 'reject', 'invalid_shape', 'timestamp'],
+  ['a fractional offset', { ...good, offset: 1.5 }, 'reject', 'invalid_shape', 'offset'],
+  ['a list for $set', { ...good, $set: ['a'] }, 'reject', 'invalid_shape', '$set'],
+  ['a text for $set_once', { ...good, $set_once: 'a' }, 'reject', 'invalid_shape', '$set_once'],
+  ['two keys', { ...good, token: testToken, api_key: testToken }, 'reject', 'invalid_shape', 'api_key'],
+  [
+    'a cookieless mode that is no boolean',
+    { ...good, properties: { $cookieless_mode: 'x' } },
+    'reject',
+    'invalid_cookieless_mode',
+    '$cookieless_mode',
+  ],
+  [
+    'an event over 1 MB',
+    { ...good, properties: { a: 'x'.repeat(1_000_000) } },
+    'reject',
+    'event_too_large',
+    'properties',
+  ],
+  ['a time nobody can read', { ...good, timestamp: 'long ago' }, 'warning', 'ignored_invalid_timestamp', 'timestamp'],
+  [
+    'an id of 201 characters',
+    { ...good, distinct_id: 'x'.repeat(201) },
+    'warning',
+    'distinct_id_truncated',
+    'distinct_id',
+  ],
+  ['a name of 201 characters', { ...good, event: 'x'.repeat(201) }, 'warning', 'event_name_truncated', 'event'],
+  ['a performance event', { ...good, event: '$performance_event' }, 'drop', 'dropped_performance_event', null],
+  ['a heatmap', { ...good, event: '$$heatmap' }, 'drop', 'heatmap', null],
+  ['a client’s warning', { ...good, event: '$$client_ingestion_warning' }, 'drop', 'client_ingestion_warning', null],
+]
+
+describe('capture, verbose', () => {
+  for (const [name, item, result, reason, field] of judged) {
+    it(`judges ${name} alone and stores the others`, async t => {
+      const server = await startCaptureServer(t)
+      const { status, body } = await send(server, [
+        good,
+        item,
+        { ...good, uuid: '0197C5A0-0000-7000-8000-000000000001' },
+      ])
+      assert.equal(status, 200)
+      assert.equal(body.status, 'Ok')
+      assert.deepEqual(reasons(body), [
+        ['ok', null, null],
+        [result, reason, field],
+        ['ok', null, null],
+      ])
+      assert.deepEqual(
+        body.events.map(({ index }) => index),
+        [0, 1, 2],
+      )
+      assert.equal(typeof body.events[1]!.detail, 'string')
+      assert.equal(body.events[0]!.detail, null)
+      assert.equal(body.events[2]!.uuid, '0197c5a0-0000-7000-8000-000000000001')
+      const { events, rejects } = await server.records()
+      assert.deepEqual(
+        events.map(({ uuid }) => uuid),
+        body.events.filter((_, index) => index !== 1 || result === 'warning' || events.length === 3).map(v => v.uuid),
+      )
+      assert.deepEqual(
+        rejects.map(reject => [reject.reason, reject.field, reject.lane]),
+        result === 'reject' ? [[reason, field ?? '', 'main']] : [],
+      )
+    })
+  }
+
+  it('asks by a header as well, on every path', async t => {
+    const server = await startCaptureServer(t)
+    const body = batch([good, { event: 'e' }])
+    for (const path of ['/capture/', '/batch', '/e/', '/i/v0/e/', '/track/', '/engage/', '/i/v0/ai/batch/']) {
+      const answers = [
+        await server.post(path, body, { 'x-pennon-verbose': '1' }),
+        await server.post(`${path}?verbose=true`, body),
+      ]
+      for (const answer of answers) {
+        const { status, body } = await verboseAnswer(answer)
+        assert.deepEqual([status, body.counts.ok, body.counts.reject], [200, 1, 1], path)
+      }
+    }
+    assert.equal((await server.post('/batch/?verbose=0', body)).status, 400)
+    assert.equal((await server.post('/batch/', body, { 'x-pennon-verbose': 'no' })).status, 400)
+  })
+
+  it('answers 400 in the shape of the first error when nothing is left', async t => {
+    const server = await startCaptureServer(t)
+    const { status, body } = await send(server, [
+      { ...good, event: '$performance_event' },
+      { ...good, uuid: 'x' },
+      { event: 'e' },
+    ])
+    assert.equal(status, 400)
+    const { type, code, detail, attr, counts } = body
+    assert.deepEqual([type, code, attr], ['validation_error', 'invalid_shape', 'uuid'])
+    assert.equal(detail, 'uuid must be a UUID')
+    assert.deepEqual(counts, { ok: 0, warning: 0, drop: 1, reject: 2 })
+    assert.equal(body.events.length, 3)
+    assert.deepEqual((await server.records()).events, [])
+  })
+
+  it('answers 200 when what there is was dropped and nothing refused', async t => {
+    const server = await startCaptureServer(t)
+    const { status, body } = await send(server, [{ ...good, event: '$performance_event' }])
+    assert.deepEqual([status, body.status, body.counts.drop], [200, 'Ok', 1])
+  })
+
+  it('takes a single event, a list, and an object without a name on /engage', async t => {
+    const server = await startCaptureServer(t)
+    const single = await verboseAnswer(await server.post('/e/?verbose=1', json({ ...good, api_key: testToken })))
+    assert.deepEqual(reasons(single.body), [['ok', null, null]])
+    const bad = await verboseAnswer(
+      await server.post('/e/?verbose=1', json({ ...good, uuid: 'x', api_key: testToken })),
+    )
+    assert.deepEqual([bad.status, bad.body.code, bad.body.events.length], [400, 'invalid_shape', 1])
+    const list = await verboseAnswer(await server.post('/e/?verbose=1', json([5, { ...good, token: testToken }])))
+    assert.deepEqual(reasons(list.body), [
+      ['reject', 'invalid_shape', null],
+      ['ok', null, null],
+    ])
+    const engage = await verboseAnswer(
+      await server.post('/engage/?verbose=1', json({ distinct_id: 'u', $set: { a: 1 }, api_key: testToken })),
+    )
+    assert.deepEqual([engage.status, engage.body.events[0]!.event], [200, '$identify'])
+  })
+
+  it('leaves JSON, envelopes and keys errors of the whole request', async t => {
+    const server = await startCaptureServer(t)
+    const sent: readonly (readonly [body: string, status: number, code: string])[] = [
+      ['{"batch":', 400, 'invalid_json'],
+      [batch([]), 400, 'empty_batch'],
+      ['[]', 400, 'empty_batch'],
+      ['5', 400, 'invalid_shape'],
+      [json({ batch: [good] }), 400, 'missing_event_name'],
+      [batch([good], { historical_migration: 'true' }), 400, 'missing_event_name'],
+      [json({ api_key: 'phx_1', batch: [good] }), 401, 'invalid_api_key'],
+      [json({ api_key: 'phc_other', batch: [good] }), 401, 'unknown_api_key'],
+      [json([good]), 401, 'missing_api_key'],
+      [
+        json([
+          { ...good, token: 'a' },
+          { ...good, token: 'b' },
+        ]),
+        401,
+        'inconsistent_api_keys',
+      ],
+    ]
+    for (const [body, status, code] of sent) {
+      const answer = await server.post('/batch/?verbose=1', body)
+      const error = (await answer.json()) as Record<string, unknown>
+      assert.deepEqual([answer.status, error.code, 'events' in error], [status, code, false], body)
+    }
+    assert.deepEqual((await server.records()).events, [])
+  })
+
+  it('tells of an import whose times cannot be read, and of keys of no project that are accepted', async t => {
+    const server = await startCaptureServer(t)
+    const imported = await send(server, [good, { ...good, timestamp: 'long ago' }], { historical_migration: true })
+    assert.deepEqual(reasons(imported.body), [
+      ['ok', null, null],
+      ['reject', 'timestamp_invalid', 'timestamp'],
+    ])
+    assert.deepEqual((await server.records()).rejects[0]!.lane, 'historical')
+    const open = await startCaptureServer(t, { unknownKeys: 'accept' })
+    const unknown = await verboseAnswer(
+      await open.post('/batch/?verbose=1', json({ api_key: 'phc_other', batch: [good, {}] })),
+    )
+    assert.deepEqual([unknown.status, unknown.body.counts.drop], [200, 2])
+    assert.equal(unknown.body.events[0]!.reason, 'unknown_api_key')
+  })
+
+  it('keeps each bad item as a reject of its own, as it was sent, with what a replay takes', async t => {
+    const server = await startCaptureServer(t)
+    const bad = { event: 'e', properties: { price: 1.5 }, uuid: '0197c5a0-0000-7000-8000-000000000002' }
+    await send(server, [good, bad, 7], { sent_at: '2025-07-01T10:59:00Z' })
+    const { rejects } = await server.records()
+    assert.deepEqual(
+      rejects.map(({ reason, uuid, name, body }) => [reason, uuid, name, body]),
+      [
+        ['invalid_shape', '', '', '7'],
+        ['missing_distinct_id', bad.uuid, 'e', json(bad)],
+      ],
+    )
+  })
+
+  it('is the same in a decode thread', async t => {
+    const server = await startCaptureServer(t)
+    const items = [...judged.map(([, item]) => item), good]
+    const inline = items.filter(item => json(item).length < 100_000)
+    const here = await send(server, inline)
+    const padding = { ...good, properties: { a: 'x'.repeat(900_000) } }
+    const there = await send(server, [...inline, padding, padding])
+    assert.deepEqual(reasons(there.body).slice(0, inline.length), reasons(here.body))
+    assert.equal(there.body.counts.ok, here.body.counts.ok! + 2)
+    const { rejects } = await server.records()
+    const half = rejects.length / 2
+    assert.deepEqual(
+      rejects.slice(0, half).map(({ reason, body }) => [reason, body]),
+      rejects.slice(half).map(({ reason, body }) => [reason, body]),
+    )
+  })
+
+  it('writes out 10,000 verdicts, what is not well first, and counts all', async t => {
+    const server = await startCaptureServer(t)
+    const items = Array.from({ length: 12_000 }, (_, index) => (index % 1_000 === 999 ? { event: 'e' } : good))
+    const packed = gzipSync(batch(items))
+    const { status, body } = await verboseAnswer(await server.post('/batch/?verbose=1', packed))
+    assert.equal(status, 200)
+    assert.deepEqual(body.counts, { ok: 11_988, warning: 0, drop: 0, reject: 12 })
+    assert.equal(body.events.length, 10_000)
+    assert.equal(body.not_itemised, 2_000)
+    assert.equal(body.events.filter(({ result }) => result === 'reject').length, 12)
+    assert.equal(body.events.at(-1)!.index, 11_999)
+    await assertSilent(t)
+  })
+})
+
+/** Without being asked, nothing changes: one bad event refuses the request with the error alone. */
+async function assertSilent(t: TestContext): Promise<void> {
+  const server = await startCaptureServer(t)
+  const answer = await server.post('/batch/', batch([good, { event: 'e' }]))
+  assert.equal(answer.status, 400)
+  assert.deepEqual(Object.keys((await answer.json()) as object), ['type', 'code', 'detail', 'attr'])
+  assert.deepEqual((await server.records()).events, [])
+  assert.equal(await (await server.post('/batch/', batch([good]))).text(), '{"status":"Ok"}')
+}
