@@ -8,7 +8,8 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { secretKeyPrefix } from '#services/generate-key.ts'
-import { hashSecret, type PersonalKeyCheck, secretLengthMax } from '#services/personal-key-check.ts'
+import { type PersonalKeyCheck, secretLengthMax } from '#services/personal-key-check.ts'
+import { createSecretDigests, type SecretDigests } from '#services/secret-digests.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
@@ -41,12 +42,16 @@ export type ServerKeyHandler = (
   reply: FastifyReply,
 ) => void | Promise<void>
 
+/** Per route: as many secret keys as are usually asked with. */
+const keptDigestsMax = 1_000
+
 export function withServerKey(
   deps: ServerKeyDeps,
   route: Pick<Route, 'acceptsKeyInQuery'>,
   handler: ServerKeyHandler,
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
+  const digests = createSecretDigests(keptDigestsMax)
   // Without a promise where none is needed: SDKs ask for unchanged definitions all the time.
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>
@@ -57,7 +62,7 @@ export function withServerKey(
       refuseCaller(reply, stateUnavailable)
     }
     try {
-      const caller = findCaller(deps, request, acceptsKeyInQuery)
+      const caller = findCaller(deps, digests, request, acceptsKeyInQuery)
       const answered = caller instanceof Promise ? caller.then(answer) : answer(caller)
       return answered instanceof Promise ? answered.catch(fail) : answered
     } catch (error) {
@@ -73,6 +78,7 @@ export function opensProject(caller: ServerCaller, projectId: number): boolean {
 
 function findCaller(
   deps: ServerKeyDeps,
+  digests: SecretDigests,
   request: FastifyRequest,
   acceptsKeyInQuery: boolean,
 ): MaybePromise<Result<ServerCaller, WireError>> {
@@ -80,8 +86,11 @@ function findCaller(
   const secret = bearerSecret(request) ?? (acceptsKeyInQuery ? personalKeyInQuery(request) : null)
   if (secret === null) return err(serverKeyErrors.noCredentials)
   if (secret.startsWith(secretKeyPrefix)) {
-    const project = secret.length > secretLengthMax ? null : deps.findBySecretHash(hashSecret(secret))
-    return project === null ? err(serverKeyErrors.secretKeyInvalid) : ok({ kind: 'secret', project })
+    const hash = secret.length > secretLengthMax ? null : digests.of(secret)
+    const project = hash === null ? null : deps.findBySecretHash(hash)
+    if (hash === null || project === null) return err(serverKeyErrors.secretKeyInvalid)
+    digests.keep(secret, hash)
+    return ok({ kind: 'secret', project })
   }
   const key = deps.keyCheck.find(secret)
   return key instanceof Promise ? key.then(personalCaller) : personalCaller(key)

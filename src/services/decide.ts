@@ -123,8 +123,8 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     }),
     geoip: options.geoip,
   })
-  const evaluated = metrics.flagEvaluations.labels('evaluated')
-  const withErrors = metrics.flagEvaluations.labels('evaluated_with_errors')
+  const evaluated = metrics.flagEvaluations.labels({ result: 'evaluated' })
+  const withErrors = metrics.flagEvaluations.labels({ result: 'evaluated_with_errors' })
   const isOverFlagQuota = options.isOverFlagQuota ?? (project => project.quotas.featureFlagRequests === 0)
 
   return {

@@ -5,7 +5,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import { createProject, isProjectKey } from './manage-projects.ts'
-import { hashSecret } from './personal-key-check.ts'
+import { hashSecret } from './secret-digests.ts'
 
 export interface FirstStartDeps {
   readonly management: ManagementStore

@@ -5,7 +5,8 @@ import { isKnownScope } from '#core/scopes.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore, ProjectStore } from '#ports/management-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
-import { hashSecret, type PersonalKeyCheck } from './personal-key-check.ts'
+import type { PersonalKeyCheck } from './personal-key-check.ts'
+import { hashSecret } from './secret-digests.ts'
 
 export interface ManageKeysDeps {
   readonly management: PersonalKeyStore & Pick<ProjectStore, 'findProject'>

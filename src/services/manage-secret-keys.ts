@@ -5,7 +5,7 @@ import { ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { SecretKeyStore } from '#ports/secret-key-store.ts'
 import { generateSecretKey, type RandomBytes, secretKeyPrefix } from './generate-key.ts'
-import { hashSecret } from './personal-key-check.ts'
+import { hashSecret } from './secret-digests.ts'
 
 export interface ManageSecretKeysDeps {
   readonly management: SecretKeyStore

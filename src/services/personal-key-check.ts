@@ -1,11 +1,11 @@
 // Which personal API key a secret is, with a short memory so that a busy script costs one look-up, not thousands.
 // What the key may do is decided where it is asked for (`http/management/authenticate.ts`).
 
-import { hash as digest } from 'node:crypto'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
+import { createSecretDigests } from './secret-digests.ts'
 
 export interface PersonalKeyCheck {
   /**
@@ -25,24 +25,25 @@ const rememberedCountMax = 1_000
 /** Longer secrets are nobody's: not worth hashing. */
 export const secretLengthMax = 200
 
-/** Only SHA-256 digests are stored, looked up and remembered, so timing tells nothing about a secret. */
+/** Keys are stored, looked up and remembered by SHA-256 digests, so timing tells nothing about a secret. */
 export function createPersonalKeyCheck(deps: {
   management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
   clock: Clock
   uses: Pick<PersonalKeyUses, 'note'>
 }): PersonalKeyCheck {
   const remembered = new Map<string, { key: PersonalKey; untilMs: number }>()
+  const digests = createSecretDigests(rememberedCountMax)
   let generation = 0
   return {
     find(secret) {
       if (!secret.startsWith(personalKeyPrefix) || secret.length > secretLengthMax) return null
-      const hash = hashSecret(secret)
+      const hash = digests.of(secret)
       const known = remembered.get(hash)
       if (known !== undefined && known.untilMs > deps.clock.nowMs()) {
         deps.uses.note(known.key)
         return known.key
       }
-      return ask(hash)
+      return ask(secret, hash)
     },
     forget() {
       generation++
@@ -50,13 +51,15 @@ export function createPersonalKeyCheck(deps: {
     },
   }
 
-  async function ask(hash: string): Promise<PersonalKey | null> {
+  async function ask(secret: string, hash: string): Promise<PersonalKey | null> {
     const askedIn = generation
     const key = await deps.management.findPersonalKeyByHash(hash)
     remembered.delete(hash)
     // Deleted while we asked: answer this once, remember nothing.
     if (key !== null && askedIn === generation) remember(hash, key)
-    if (key !== null) deps.uses.note(key)
+    if (key === null) return null
+    digests.keep(secret, hash)
+    deps.uses.note(key)
     return key
   }
 
@@ -64,9 +67,4 @@ export function createPersonalKeyCheck(deps: {
     if (remembered.size >= rememberedCountMax) remembered.clear()
     remembered.set(hash, { key, untilMs: deps.clock.nowMs() + rememberedForMs })
   }
-}
-
-/** SHA-256, hex: the form in which keys are stored. */
-export function hashSecret(secret: string): string {
-  return digest('sha256', secret, 'hex')
 }

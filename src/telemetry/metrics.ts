@@ -1,6 +1,7 @@
 // Every counter and gauge that `/metrics` shows. Labels are codes from closed lists, never client text.
 
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { SeriesCounter, SeriesHistogram } from './series.ts'
 
 export type Metrics = ReturnType<typeof createMetrics>
 
@@ -30,13 +31,13 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     registry,
     /** Runs before the numbers are read: for gauges that are looked up, not counted. */
     onCollect: (collector: () => void) => void collectors.push(collector),
-    requests: new Counter({
+    requests: new SeriesCounter({
       name: 'pennon_requests_total',
       help: 'Answered requests by route group and status.',
       labelNames: ['route', 'status'],
       registers,
     }),
-    requestSeconds: new Histogram({
+    requestSeconds: new SeriesHistogram({
       name: 'pennon_request_seconds',
       help: 'Time from the first byte to the answer, by route group.',
       labelNames: ['route'],
@@ -61,7 +62,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['lane', 'outcome', 'reason'],
       registers,
     }),
-    flagEvaluations: new Counter({
+    flagEvaluations: new SeriesCounter({
       name: 'pennon_flag_requests_total',
       help: 'Evaluation requests by result.',
       labelNames: ['result'],

@@ -253,6 +253,21 @@ describe('definitions for local evaluation', () => {
     assert.equal(reader.status, 200)
   })
 
+  it('are refused to a key from its deletion on, however often it was used before', async () => {
+    const path = `${paths[0]}?token=${testProjectKey}`
+    const { id, value } = await front.api<{ id: string; value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'short-lived',
+      scopes: ['feature_flag:read'],
+    })
+    const authorization = `Bearer ${value}`
+    const etag = (await ask(path, { authorization })).headers.get('etag')!
+    for (let count = 0; count < 3; count++)
+      assert.equal((await ask(path, { authorization, 'if-none-match': etag })).status, 304)
+    await front.api('DELETE', `/api/personal_api_keys/${id}/`)
+    for (let count = 0; count < 2; count++)
+      assert.equal((await ask(path, { authorization, 'if-none-match': etag })).status, 401)
+  })
+
   it('take the personal key from the address as old SDKs send it, and never with CORS', async () => {
     const response = await fetch(
       `${front.url}${paths[2]}?token=${testProjectKey}&personal_api_key=${testPersonalKey}`,
