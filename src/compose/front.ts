@@ -12,6 +12,7 @@ import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { quotaOf } from '#core/events/quota-resource.ts'
 import { compileProjectSteps } from '#core/flags/compile-project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
+import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
 import { decideRoutes } from '#http/handlers/decide.ts'
 import { flagDefinitionsRoutes } from '#http/handlers/flag-definitions.ts'
@@ -179,6 +180,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metrics,
     logger,
   })
+  const captureParts = {
+    service: capture,
+    decodeThreads: decodePool(decodeThreads),
+    trustedProxies: trustedProxiesOf(config),
+    clock,
+    rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
+  }
   const healthDeps = {
     readiness: () => ({
       flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
@@ -205,14 +213,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       lookForChanges: definitions.lookForChanges,
     }),
     ...changeStreamRoutes({ findProject: token => definitions.findByToken(token), changes }),
-    ...captureRoutes({
-      service: capture,
-      decodeThreads: decodePool(decodeThreads),
-      trustedProxies: trustedProxiesOf(config),
-      clock,
-      random: pooledRandomUint32(randomFillSync),
-      rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
-    }),
+    ...captureRoutes({ ...captureParts, random: pooledRandomUint32(randomFillSync) }),
+    ...captureV1Routes(captureParts),
     ...replayRoutes({
       replay,
       keepRefused: capture.keepRefused,

@@ -14,7 +14,16 @@ export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /** The surface a route belongs to: label of its metrics, and what its CORS answer allows. */
-export const routeGroups = ['flags', 'definitions', 'capture', 'browser', 'management', 'health', 'changes'] as const
+export const routeGroups = [
+  'flags',
+  'definitions',
+  'capture',
+  'capture_v1',
+  'browser',
+  'management',
+  'health',
+  'changes',
+] as const
 export type RouteGroup = (typeof routeGroups)[number]
 
 export interface Route {
@@ -34,6 +43,14 @@ export interface Route {
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
+  /** Body of the 408 of a request that stops coming in behind its headers. Absent: the server's own. */
+  readonly stalled?: WireError
+  /** Told with what the server itself answers where the same request may be sent again: 408 and 500. Absent: not told. */
+  readonly retryAfterSeconds?: number
+  /** Headers of the request, in lower case, that every answer on this path gives back. */
+  readonly echoes?: readonly string[]
+  /** Runs before the body is read; answers itself and returns false to refuse. */
+  readonly beforeBody?: (request: FastifyRequest, reply: FastifyReply) => boolean
   /** Bodies of the errors that the server finds before or after the handler, where a protocol has its own. Absent: `encodeWireError`. */
   readonly encodeError?: (error: WireError) => string
   /** `request.body` is a Buffer (empty when there was none). Returns nothing; answers through `reply`. */

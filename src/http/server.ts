@@ -1,13 +1,11 @@
 // The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
-import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
+import type { IncomingHttpHeaders } from 'node:http'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import {
-  encodeWireError,
   internalError,
   methodNotAllowed,
   notFound,
@@ -16,6 +14,7 @@ import {
   wireError,
 } from '#wire/wire-error.ts'
 import { type Route, type RouteGroup, sendError } from './route.ts'
+import { answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
@@ -110,7 +109,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       bodyLimit: route.bodyLimitBytes,
       exposeHeadRoute: answersHead(route),
       config: { route },
-      onRequest: hideUnreadableContentType,
+      onRequest: beforeBody(route, cors),
       handler: (request, reply) => {
         // With no content-length and no content-type Fastify leaves the body undefined.
         if (!Buffer.isBuffer(request.body)) request.body = emptyBody
@@ -120,6 +119,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         return authorizeThenHandle(route, request, reply) as unknown as undefined
       },
       onResponse: (request, reply, done) => {
+        if (route.stalled !== undefined) noteAnswered(request)
         countAnswer(reply.statusCode, reply.elapsedTime / 1000)
         if (logger.isLevelEnabled('debug')) {
           logger.debug({ method: request.method, path, status: reply.statusCode, ms: reply.elapsedTime }, 'answered')
@@ -135,7 +135,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   /** 405 for what a known path does not offer, 200 for every preflight of a browser. */
   function registerOtherMethods(path: string, methods: Set<string>): void {
-    const group = options.routes.find(route => spellings(route.path).includes(path))!.group
+    const { group, echoes } = options.routes.find(route => spellings(route.path).includes(path))!
     const cors = corsMethods[group]
     const others = usualMethods.filter(method => !methods.has(method))
     server.route({
@@ -143,6 +143,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       url: path,
       handler: (request, reply) => {
         if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+        if (echoes !== undefined) echo(echoes, request, reply)
         if (request.method === 'OPTIONS' && cors !== null) return reply.code(200).send()
         reply.header('allow', [...methods].join(', '))
         return sendError(reply, methodNotAllowed(request.method)) as unknown as undefined
@@ -161,6 +162,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (route !== undefined && corsMethods[route.group] !== null && request.headers.origin !== undefined) {
       allowOrigin(request, reply, corsMethods[route.group]!)
     }
+    const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
+    if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
     sendError(reply, answer, route?.encodeError)
   }
 }
@@ -171,26 +174,6 @@ const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'
 function patternOf(path: string): RegExp {
   const literal = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   return new RegExp(`^${literal.replaceAll(/:\w+/g, '[^/]+')}$`)
-}
-
-const requestFaults: Record<string, WireError> = {
-  HPE_HEADER_OVERFLOW: wireError(431, 'invalid_request', 'The address and the headers are more than 16 KiB.'),
-  ERR_HTTP_REQUEST_TIMEOUT: wireError(408, 'invalid_request', 'The request did not arrive in time.'),
-}
-const notHttp = wireError(400, 'invalid_request', 'This is no HTTP request.')
-
-/** What never became a request: there is no reply, only the connection, which ends with the answer. */
-function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const answer = requestFaults[error.code ?? ''] ?? notHttp
-  const body = encodeWireError(answer)
-  socket.end(
-    `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
 }
 
 /** What is left of a request after this is its client's slowness; a stop has 10 s for everything. */
@@ -204,6 +187,27 @@ export async function closeServer(server: FastifyInstance): Promise<void> {
   } finally {
     clearTimeout(cut)
   }
+}
+
+type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
+
+/** What happens to a request of a route while its body is still outside. */
+function beforeBody(route: Route, cors: string | null): OnRequest {
+  const { stalled, echoes, beforeBody: judge } = route
+  if (stalled === undefined && echoes === undefined && judge === undefined) return hideUnreadableContentType
+  return (request, reply, done) => {
+    if (stalled !== undefined) noteUnread(route, request)
+    if (echoes !== undefined) echo(echoes, request, reply)
+    if (judge !== undefined) {
+      if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+      if (!judge(request, reply)) return
+    }
+    hideUnreadableContentType(request, reply, done)
+  }
+}
+
+function echo(names: readonly string[], request: FastifyRequest, reply: FastifyReply): void {
+  for (const name of names) if (request.headers[name] !== undefined) reply.header(name, request.headers[name])
 }
 
 const mediaType = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
@@ -266,6 +270,7 @@ const corsMethods: Record<RouteGroup, string | null> = {
   flags: 'GET, POST, OPTIONS, HEAD',
   definitions: null,
   capture: 'GET, POST, OPTIONS',
+  capture_v1: 'POST, OPTIONS',
   browser: 'GET, HEAD, OPTIONS',
   management: null,
   health: null,

@@ -2,7 +2,7 @@
 // when the log has them. Keeps what it refuses where the project finds it. Knows nothing of HTTP; `http/handlers/capture.ts`
 // turns outcomes into answers.
 
-import { type CapturedReject, importWithoutJob, type Lane, lanes } from '#core/events/captured-event.ts'
+import { type CapturedReject, importWithoutJob, type Lane, lanes, logLaneOf } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { EventRefusal } from '#core/events/normalize-event.ts'
 import {
@@ -163,14 +163,14 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     const appended =
       main !== null && historical === null && granted === 0
         ? eventLog.append('main', main)
-        : appendAll(main, historical, granted === 0 ? null : encodeRejects(project, rejects.slice(0, granted)))
+        : appendAll(main, historical, granted === 0 ? null : rejectedRun(project, rejects.slice(0, granted)))
     return whenAppended(appended, prepared)
   }
 
   /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */
   async function whenAppended(
     appended: Promise<void>,
-    { acceptedByLane, rejects, rejectedCount }: PreparedEvents,
+    { acceptedByLane, rejects, rejectedCount, rejectedByReason = { timestamp_invalid: rejectedCount } }: PreparedEvents,
   ): Promise<CaptureOutcome> {
     try {
       await appended
@@ -178,7 +178,8 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       return unavailable(error)
     }
     for (const lane in acceptedByLane) acceptedCounters.get(lane as Lane)!.inc(acceptedByLane[lane as Lane]!)
-    if (rejectedCount > 0) metrics.eventsRefused.inc({ reason: 'timestamp_invalid' }, rejectedCount)
+    if (rejectedCount > 0)
+      for (const reason in rejectedByReason) metrics.eventsRefused.inc({ reason }, rejectedByReason[reason])
     return rejectedCount === 0 ? nothingRejected : { kind: 'accepted', rejects, rejectedCount, overQuota: [] }
   }
 
@@ -186,12 +187,12 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   async function appendAll(
     main: EncodedRecords | null,
     historical: EncodedRecords | null,
-    rejected: EncodedRecords | null,
+    rejected: ReturnType<typeof rejectedRun> | null,
   ): Promise<void> {
     const appends: Promise<void>[] = []
     if (main !== null) appends.push(eventLog.append('main', main))
     if (historical !== null) appends.push(eventLog.append('historical', historical))
-    if (rejected !== null) appends.push(eventLog.append('historical', rejected))
+    if (rejected !== null) appends.push(eventLog.append(rejected.lane, rejected.records))
     await Promise.all(appends)
   }
 
@@ -254,6 +255,11 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
 const nothingRejected: CaptureOutcome = { kind: 'accepted', rejects: [], rejectedCount: 0, overQuota: [] }
 /** Events of an unknown key where those are accepted: answered like others, and dropped. */
 const nothingStored: CaptureOutcome = { ...nothingRejected, isKeyUnknown: true }
+
+/** Of one request: all of them go where its events go. */
+function rejectedRun(project: Project, rejects: readonly CapturedReject[]) {
+  return { lane: logLaneOf(rejects[0]!.lane), records: encodeRejects(project, rejects) }
+}
 
 function encodeRejects(project: Project, rejects: readonly CapturedReject[]): EncodedRecords {
   const encoder = new RecordEncoder()

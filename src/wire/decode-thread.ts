@@ -4,10 +4,12 @@
 import { randomFillSync } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
+import type { ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
 import type { DecideContext } from './decide-request.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture } from './decode-capture.ts'
 import { decodeFlags, type PostedFlags, packFlags } from './decode-flags.ts'
 import { decodeReplay, type PreparedReplay, type ReplayInput } from './decode-replay.ts'
+import { type PreparedV1Capture, prepareV1Capture, type V1CaptureInput } from './decode-v1-capture.ts'
 import type { FlagsBody } from './flags-body.ts'
 
 export interface CaptureJob {
@@ -16,6 +18,12 @@ export interface CaptureJob {
   readonly receivedAtMs: number
   readonly ip: string
   readonly rerouteOlderThanMs: number | null
+}
+
+export interface V1CaptureJob {
+  readonly kind: 'capture_v1'
+  readonly input: Omit<V1CaptureInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
+  readonly received: ReceivedV1Request
 }
 
 export interface FlagsJob {
@@ -31,13 +39,14 @@ export interface ReplayJob {
   readonly userAgent: string
 }
 
-export type DecodeJob = CaptureJob | FlagsJob | ReplayJob
-export type DecodeOutcome = PreparedCapture | PostedFlags | PreparedReplay
+export type DecodeJob = CaptureJob | V1CaptureJob | FlagsJob | ReplayJob
+export type DecodeOutcome = PreparedCapture | PreparedV1Capture | PostedFlags | PreparedReplay
 
 /** The pool as handlers see it: each kind of job has an outcome of its own. */
 export interface DecodePool {
   /** @throws PortError when the pool cannot take the job or loses it; nothing came of it then. */
   run(job: CaptureJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedCapture>
+  run(job: V1CaptureJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedV1Capture>
   run(job: FlagsJob, bytes: number, buffers: ArrayBuffer[]): Promise<PostedFlags>
   run(job: ReplayJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedReplay>
 }
@@ -75,6 +84,12 @@ parentPort?.on('message', (job: DecodeJob) => {
     parentPort!.postMessage(replay, replay.kind === 'prepared' ? [replay.record.bytes.buffer] : [])
     return
   }
+  if (job.kind === 'capture_v1') {
+    const input = { ...job.input, body: asBuffer(job.input.body) }
+    const prepared = prepareV1Capture(input, job.received)
+    parentPort!.postMessage(prepared, transferable(prepared))
+    return
+  }
   const { input, receivedAtMs, ip, rerouteOlderThanMs } = job
   const received = { receivedAtMs, ip, random, rerouteOlderThanMs }
   const prepared = decodeAndPrepare({ ...input, body: asBuffer(input.body) }, received)
@@ -86,7 +101,7 @@ function asBuffer({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buff
 }
 
 /** Buffers that hold nothing but records move; shared ones are copied. */
-function transferable(prepared: PreparedCapture): ArrayBuffer[] {
+function transferable(prepared: PreparedCapture | PreparedV1Capture): ArrayBuffer[] {
   if (prepared.kind !== 'prepared' || 'refusal' in prepared.outcome) return []
   const { main, historical } = prepared.outcome
   return [main, historical].flatMap(records =>

@@ -7,6 +7,7 @@ import { type CapturedEvent, type CapturedReject, logLanes } from '#core/events/
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
+import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { createCaptureService } from '#services/capture.ts'
@@ -73,15 +74,15 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     metrics,
     logger,
   })
+  const parts = {
+    service,
+    decodeThreads: decodePool(decodeThreads),
+    trustedProxies: trustedProxies.value,
+    clock,
+    rerouteOlderThanMs: options.rerouteOlderThanDays === undefined ? null : options.rerouteOlderThanDays * 86_400_000,
+  }
   const server = createHttpServer({
-    routes: captureRoutes({
-      service,
-      decodeThreads: decodePool(decodeThreads),
-      trustedProxies: trustedProxies.value,
-      clock,
-      random: pooledRandomUint32(randomFillSync),
-      rerouteOlderThanMs: options.rerouteOlderThanDays === undefined ? null : options.rerouteOlderThanDays * 86_400_000,
-    }),
+    routes: [...captureRoutes({ ...parts, random: pooledRandomUint32(randomFillSync) }), ...captureV1Routes(parts)],
     logger,
     metrics,
     authorize: async () => false,

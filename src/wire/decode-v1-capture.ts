@@ -1,0 +1,90 @@
+// The whole way from the bytes of a v1 capture request to what the capture service takes. Pure, so that it runs on the
+// event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
+
+import { isAscii, isUtf8 } from 'node:buffer'
+import { cutRejectBody } from '#core/events/prepare-events.ts'
+import { type PreparedV1Events, prepareV1Events, type ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { captureValueCountMax } from './capture-errors.ts'
+import { type DecodeLimits, inlineCompressedBytesMax, inlineLimits } from './decode-capture.ts'
+import { gunzip, inflateEncoding } from './inflate.ts'
+import { unparsableBody, v1CaptureErrors, v1DecodedBytesMax } from './v1-capture-errors.ts'
+import type { V1Headers } from './v1-capture-headers.ts'
+import { parseV1Batch, type V1Payload } from './v1-capture-request.ts'
+import type { WireError } from './wire-error.ts'
+
+export interface V1CaptureInput {
+  readonly headers: V1Headers
+  readonly body: Buffer
+  /** The path takes AI events and nothing else. */
+  readonly aiOnly: boolean
+}
+
+/** What comes of a body: events are encoded, their project is left open (0). */
+export type PreparedV1Capture =
+  | { readonly kind: 'prepared'; readonly historicalMigration: boolean; readonly outcome: PreparedV1Events }
+  | {
+      readonly kind: 'refused'
+      readonly error: WireError
+      /** What was sent, decoded where that worked, cut for the reject store. */
+      readonly body: string
+    }
+
+const threadLimits: DecodeLimits = {
+  decodedBytesMax: v1DecodedBytesMax,
+  itemCountMax: Number.POSITIVE_INFINITY,
+  valueCountMax: captureValueCountMax,
+}
+
+/** On the event loop: what would hold it is left to a thread. */
+export function prepareV1Inline(
+  input: V1CaptureInput,
+  received: ReceivedV1Request,
+): PreparedV1Capture | { readonly kind: 'too_much_work' } {
+  const isPlain = input.headers.encoding === ''
+  const bytesMax = isPlain ? inlineLimits.decodedBytesMax : inlineCompressedBytesMax
+  return input.body.length > bytesMax ? tooMuchWork : prepare(input, received, inlineLimits)
+}
+
+/** In a thread: up to the limits of the wire. */
+export function prepareV1Capture(input: V1CaptureInput, received: ReceivedV1Request): PreparedV1Capture {
+  const prepared = prepare(input, received, threadLimits)
+  return prepared.kind === 'too_much_work' ? refused(v1CaptureErrors.decodedTooLarge, '') : prepared
+}
+
+const tooMuchWork = { kind: 'too_much_work' } as const
+
+function prepare(input: V1CaptureInput, received: ReceivedV1Request, limits: DecodeLimits) {
+  const { headers, body, aiOnly } = input
+  if (body.length === 0) return refused(v1CaptureErrors.emptyBody, '')
+  const payload = readPayload(input, limits.decodedBytesMax)
+  if (!payload.ok) return payload.error === 'inflated_too_large' ? tooMuchWork : refused(payload.error, '')
+  const batch = parseV1Batch(payload.value, limits)
+  if (!batch.ok) return refused(batch.error, cutRejectBody(payload.value.text))
+  if (batch.value === 'too_much_work') return tooMuchWork
+  const { token, sentAtMs, sdk } = headers
+  const outcome = prepareV1Events({ ...batch.value, token, sentAtMs, sdk, aiOnly }, 0, received)
+  return { kind: 'prepared', historicalMigration: batch.value.historicalMigration, outcome } as const
+}
+
+function readPayload(
+  { headers, body }: V1CaptureInput,
+  outputBytesMax: number,
+): Result<V1Payload, WireError | 'inflated_too_large'> {
+  let bytes = body
+  const { encoding } = headers
+  if (encoding !== '') {
+    const inflated =
+      encoding === 'gzip' ? gunzip(body, outputBytesMax) : inflateEncoding(encoding, body, outputBytesMax)
+    if (inflated.kind === 'too_large') return err('inflated_too_large')
+    if (inflated.kind === 'broken') return err(v1CaptureErrors.undecodable)
+    bytes = inflated.bytes
+  }
+  if (!isUtf8(bytes)) return err(unparsableBody(null))
+  const ascii = isAscii(bytes)
+  return ok({ bytes, text: bytes.toString(ascii ? 'latin1' : 'utf8'), ascii })
+}
+
+function refused(error: WireError, body: string): PreparedV1Capture {
+  return { kind: 'refused', error, body }
+}
