@@ -272,6 +272,39 @@ describe('posthog-js from Pennon', { skip }, () => {
     await visitor.close()
   })
 
+  it('records a session where the project asks for it, and its snapshots are kept', async () => {
+    const { pennon, proxy } = site.acceptance
+    const record = (on: boolean) => pennon.api('PATCH', '/api/projects/@current/', { session_recording_opt_in: on })
+    await record(true)
+    const visitor = await site.open(currentScript())
+    const { session, id } = await ask<{ session: string; id: string }>(
+      visitor,
+      '({ session: posthog.get_session_id(), id: posthog.get_distinct_id() })',
+    )
+    await visitor.page.click('#buy')
+    const path = `/api/projects/@current/replay_messages/?session_id=${session}`
+    let results: { id: string; distinct_id: string; snapshot_source: string; lib: string; items: number }[] = []
+    await eventually(
+      async () => {
+        await pennon.caughtUp()
+        ;({ results } = await pennon.api<{ results: typeof results }>('GET', path))
+        return results.length > 0
+      },
+      { what: 'a replay', timeoutMs: 20_000 },
+    )
+    site.assertQuiet(visitor)
+    const [first] = results.toReversed()
+    assert.deepEqual([first!.distinct_id, first!.snapshot_source, first!.lib], [id, 'web', 'web'])
+    const itemPath = `/api/projects/@current/replay_messages/${first!.id}/`
+    const { snapshot_items } = await pennon.api<{ snapshot_items: { type: number }[] }>('GET', itemPath)
+    assert.equal(snapshot_items.length, first!.items)
+    // What a player needs first: where the page is, and all that is on it.
+    assert.ok(snapshot_items.some(({ type }) => type === 4) && snapshot_items.some(({ type }) => type === 2))
+    assert.ok(proxy.exchanges.some(({ path: asked, status }) => asked.startsWith('/s/') && status === 200))
+    await visitor.close()
+    await record(false)
+  })
+
   it('sends again what was answered 503, and it is stored once', async () => {
     site.acceptance.proxy.take()
     site.acceptance.proxy.answerNext('/e/', [
