@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { type Route, sendJson } from './route.ts'
+import { createHttpServer } from './server.ts'
+
+const plain: Route = {
+  method: 'POST',
+  path: '/plain',
+  access: 'open',
+  group: 'health',
+  bodyLimitBytes: 100,
+  handler: (_request, reply) => sendJson(reply, 200, '{}'),
+}
+const special: Route = {
+  ...plain,
+  path: '/special',
+  stalled: wireError(408, 'body_read_timeout', 'stalled'),
+  encodeError: ({ code }) => JSON.stringify({ error: code }),
+  retryAfterSeconds: 7,
+  echoes: ['x-id'],
+}
+
+interface Connection {
+  readonly client: Socket
+  /** Resolves when the server has read the headers. */
+  send(path: string, bodyBytes: number): Promise<unknown>
+  /** What is answered when the time is over. */
+  timeOut(): Promise<string>
+}
+
+/** A connection to a server, with the server's end of it. */
+async function connection(t: TestContext): Promise<Connection> {
+  const server = createHttpServer({
+    routes: [plain, special],
+    logger: silentLogger(),
+    metrics: createMetrics(),
+    authorize: async () => false,
+  })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  t.after(() => server.close())
+  const accepted = once(server.server, 'connection')
+  const client = connect((server.server.address() as AddressInfo).port, '127.0.0.1')
+  const [socket] = (await accepted) as [Socket]
+  // As Node does when the time of a request is over; waiting for that would take a minute.
+  const timeOut = async () => {
+    const error = Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
+    const chunks: Buffer[] = []
+    client.on('data', chunk => chunks.push(chunk))
+    server.server.emit('clientError', error, socket)
+    await once(client, 'end')
+    return Buffer.concat(chunks).toString()
+  }
+  const send = async (path: string, bodyBytes: number) => {
+    const requested = once(server.server, 'request')
+    client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nX-Id: 1-2\r\nContent-Length: ${bodyBytes}\r\n\r\nabc`)
+    await requested
+  }
+  return { client, send, timeOut }
+}
+
+describe('a request whose body never ends', () => {
+  it('is answered in the words of its route, where that has some', async t => {
+    const { send, timeOut } = await connection(t)
+    await send('/special', 10)
+    const answer = await timeOut()
+    assert.match(answer, /^HTTP\/1\.1 408 Request Timeout\r\n/)
+    for (const header of ['x-id: 1-2', 'Retry-After: 7', 'Connection: close'])
+      assert.ok(answer.includes(`\r\n${header}\r\n`), header)
+    assert.match(answer, /\r\nDate: \w+, /)
+    assert.ok(answer.endsWith('\r\n\r\n{"error":"body_read_timeout"}'))
+  })
+
+  it('is answered in the words of the server on other routes, and after an answered request of that one', async t => {
+    const other = await connection(t)
+    await other.send('/plain', 10)
+    assert.match(await other.timeOut(), /"code":"invalid_request"/)
+
+    const { client, send, timeOut } = await connection(t)
+    const answered = once(client, 'data')
+    await send('/special', 3)
+    await answered
+    assert.match(await timeOut(), /"code":"invalid_request"/)
+  })
+})
