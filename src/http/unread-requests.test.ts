@@ -49,11 +49,13 @@ async function connection(t: TestContext): Promise<Connection> {
   // As Node does when the time of a request is over; waiting for that would take a minute.
   const timeOut = async () => {
     const error = Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
-    const chunks: Buffer[] = []
-    client.on('data', chunk => chunks.push(chunk))
+    let answer = ''
+    client.setEncoding('utf8').on('data', text => {
+      answer += text
+    })
     server.server.emit('clientError', error, socket)
     await once(client, 'end')
-    return Buffer.concat(chunks).toString()
+    return answer
   }
   const send = async (path: string, bodyBytes: number) => {
     const requested = once(server.server, 'request')
