@@ -3,6 +3,7 @@
 import '../bin/compile-cache.js'
 import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
+import type { TailOptions } from './commands/tail.ts'
 import { version } from './version.ts'
 
 const program = new Command('pennon')
@@ -68,6 +69,24 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
   .action(async (options: { label: string }) => (await import('./commands/new-key.ts')).newKey(options))
 
 program
+  .command('tail')
+  .description('print events of a running instance as they come in')
+  .option('--url <url>', 'where its private API is; the address that HOST and PORT say unless given')
+  .option('--project <id>', 'id of the project', '@current')
+  .option('--event <name>', 'only events of this name; may be repeated', repeated, [])
+  .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated, [])
+  .option('--historical', 'also imports')
+  .option('--json', 'print the whole of each message as JSON')
+  .addHelpText(
+    'after',
+    `
+The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY.
+
+  $ PENNON_PERSONAL_KEY=phx_… pennon tail --event '$pageview' --event 'order placed'`,
+  )
+  .action(async (options: TailOptions) => (await import('./commands/tail.ts')).tail(options))
+
+program
   .command('config')
   .description('list every setting with its value and origin; secrets are masked')
   .option('--json', 'print JSON')
@@ -93,6 +112,10 @@ program
     runEngineProcess({ folder: options.folder, httpPort: Number(options.httpPort) })
   })
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
+
+function repeated(value: string, before: readonly string[]): string[] {
+  return [...before, value]
+}
 
 await program.parseAsync()
 // Now, not at the end: a process that is killed would never leave anything behind.

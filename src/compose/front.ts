@@ -55,6 +55,7 @@ import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { MetricsSnapshot } from '../processes/messages.ts'
 import { version } from '../version.ts'
+import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
 import { logFolder, openEventStore, openPayloadCipher } from './stores.ts'
 
@@ -119,12 +120,15 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     monotonicNowMs: () => performance.now(),
     startTimer: startNodeInterval,
   })
+  const logReader = openSqliteLogReader({ folder: logFolder(config) })
+  const liveEvents = composeLiveEvents({ log: logReader, nowMs: clock.nowMs, metrics, logger })
   const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
   const definitions = await startDefinitionCache({
     store: state.definitions,
     onRevision: served => {
       keyCheck.forget()
       changes.publish(served)
+      liveEvents.recheck()
     },
     logger,
     pollMs: state.definitionPollMs,
@@ -139,8 +143,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   await flagRequests.caughtUp()
   const payloadCipher = openPayloadCipher(config)
   const eventStore = openEventStore(config, clock)
-  const logReader = openSqliteLogReader({ folder: logFolder(config) })
-  const nudge = coalesceNudges(lane => host.nudge(lane))
+  const nudge = coalesceNudges(lane => {
+    host.nudge(lane)
+    liveEvents.wake(lane)
+  })
   const ownLog =
     options.eventLog === undefined ? await openOwnLog(options, await readFirstOffsets(management), nudge) : null
   const eventLog = ownLog ?? nudgingLog(options.eventLog!, nudge)
@@ -244,6 +250,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     },
     servedProject: projectId => definitions.findById(projectId),
     decide,
+    liveEvents,
     payloadCipher,
     keyCheck,
     clock,
@@ -272,8 +279,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       return { url, adminUrl }
     },
     close: async () => {
-      changes.close() // they would hold the server until it cuts them
-      await Promise.all([closeServer(publicServer), adminServer && closeServer(adminServer)])
+      // Both would hold the server until it cuts them.
+      changes.close()
+      const liveEventsClosed = liveEvents.close()
+      await Promise.all([closeServer(publicServer), adminServer && closeServer(adminServer), liveEventsClosed])
       definitions.close()
       // First what clients were told is kept.
       await Promise.all([ownLog?.close(), decodeThreads.close()])

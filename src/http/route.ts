@@ -13,7 +13,10 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
 
-/** The surface a route belongs to: label of its metrics, and what its CORS answer allows. */
+/**
+ * The surface a route belongs to: label of its metrics, and what its CORS answer allows. `changes` and `live` stay open: their
+ * seconds say nothing of how fast anything is answered.
+ */
 export const routeGroups = [
   'flags',
   'definitions',
@@ -23,6 +26,7 @@ export const routeGroups = [
   'management',
   'health',
   'changes',
+  'live',
 ] as const
 export type RouteGroup = (typeof routeGroups)[number]
 

@@ -254,7 +254,7 @@ function wireErrorOf(error: Error & { code?: string; statusCode?: number }, rout
   return internalError
 }
 
-const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['health', 'management', 'definitions'])
+const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['health', 'management', 'live', 'definitions'])
 
 /** Load balancers and scripts ask with HEAD. Not of the wire: there a GET may send events, and HEAD has rules of its own. */
 function answersHead(route: Route): boolean {
@@ -275,6 +275,7 @@ const corsMethods: Record<RouteGroup, string | null> = {
   management: null,
   health: null,
   changes: 'GET, OPTIONS',
+  live: null,
 }
 
 /** A page that asks for what is not there is to see that, and not a riddle of its browser's. */

@@ -84,6 +84,16 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       help: 'Change streams that were closed because their client took nothing.',
       registers,
     }),
+    liveViews: new Gauge({
+      name: 'pennon_live_views',
+      help: 'Open live views of events.',
+      registers,
+    }),
+    liveViewsDropped: new Counter({
+      name: 'pennon_live_views_dropped_total',
+      help: 'Live views that were closed because their client took nothing.',
+      registers,
+    }),
     logQueueRecords: new Gauge({
       name: 'pennon_log_queue_records',
       help: 'Records waiting for the log to commit.',

@@ -14,6 +14,7 @@ import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-st
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { compileProject } from '#core/flags/compile-project.ts'
+import { err } from '#core/result.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import type { ManagementDeps } from '#http/management/deps.ts'
 import type { ManagementRoute } from '#http/management/endpoint.ts'
@@ -62,7 +63,7 @@ export interface CallOptions {
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
-export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus'>> {
+export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus' | 'liveEvents'>> {
   readonly events?: Partial<ManagementDeps['events']>
   readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
@@ -116,6 +117,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     },
     servedProject: projectId => definitions.findById(projectId),
     decide,
+    liveEvents: options.liveEvents ?? { enter: async () => err('closed') },
     keyCheck,
     payloadCipher: createPayloadCipher(keys, randomBytes),
     clock,

@@ -7,6 +7,7 @@ import type { EventStore } from '#ports/event-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import type { DecideService } from '#services/decide.ts'
 import type { RandomBytes } from '#services/generate-key.ts'
+import type { LiveEvents } from '#services/live-events.ts'
 import type { PayloadCipher } from '#services/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -23,6 +24,7 @@ export interface ManagementDeps {
   /** What this front serves of a project; null: not a project that it knows. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly decide: Pick<DecideService, 'traceEvaluation'>
+  readonly liveEvents: Pick<LiveEvents, 'enter'>
   readonly payloadCipher: PayloadCipher
   readonly clock: Clock
   readonly newUuid: () => string

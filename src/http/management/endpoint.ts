@@ -8,7 +8,7 @@ import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import type { Route } from '../route.ts'
+import type { Route, RouteGroup } from '../route.ts'
 import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
@@ -24,7 +24,7 @@ export interface Operation {
   readonly query: QuerySpec
   readonly body: TSchema | null
   readonly takesForms: boolean
-  readonly success: { readonly status: number; readonly schema: TSchema | null }
+  readonly success: { readonly status: number; readonly schema: TSchema | null; readonly contentType: string }
 }
 
 export interface ManagementRoute extends Route {
@@ -62,7 +62,15 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly takesForms?: true
   /** Fields of a body that nothing resembles but that are taken for another, with what is meant: 400. */
   readonly wrongNames?: Readonly<Record<string, string>>
-  readonly success: { readonly status: number; readonly schema?: TSchema }
+  /** Of bodies that are no JSON: `contentType`, and a schema that only describes them. */
+  readonly success: { readonly status: number; readonly schema?: TSchema; readonly contentType?: string }
+  /** Unless `management`. */
+  readonly group?: RouteGroup
+}
+
+/** An answer that stays open: whoever gave it writes the whole response. */
+export interface StreamAnswer {
+  readonly stream: (reply: FastifyReply) => void
 }
 
 export interface InstanceEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
@@ -76,7 +84,7 @@ export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends
   readonly path: string
   /** Prefixes that end in `:projectId`; the two of the API unless given. */
   readonly prefixes?: readonly string[]
-  readonly handle: (call: ProjectCall<Q, Static<S>>) => Promise<Answer>
+  readonly handle: (call: ProjectCall<Q, Static<S>>) => Promise<Answer | StreamAnswer>
 }
 
 export interface EndpointDeps {
@@ -173,14 +181,15 @@ function toRoute(
   endpoint: EndpointBase<QuerySpec, TSchema>,
   path: string,
   pathIndex: number,
-  run: (request: FastifyRequest, signal: AbortSignal) => Promise<Answer>,
+  run: (request: FastifyRequest, signal: AbortSignal) => Promise<Answer | StreamAnswer>,
 ): ManagementRoute {
+  const contentType = endpoint.success.contentType ?? 'application/json'
   return {
     method: endpoint.method,
     path,
     access: 'personal_key',
     scope: endpoint.scope,
-    group: 'management',
+    group: endpoint.group ?? 'management',
     bodyLimitBytes: endpoint.bodyBytesMax ?? managementBodyBytesMax,
     tooLarge: tooLarge(endpoint),
     operation: {
@@ -191,13 +200,15 @@ function toRoute(
       query: endpoint.query ?? {},
       body: endpoint.body ?? null,
       takesForms: endpoint.takesForms === true,
-      success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null },
+      success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null, contentType },
     },
     handler: async (request, reply) => {
       const gone = new AbortController()
       reply.raw.once('close', () => gone.abort())
       try {
-        send(reply, await run(request, gone.signal))
+        const answered = await run(request, gone.signal)
+        if ('stream' in answered) answered.stream(reply)
+        else send(reply, answered)
       } catch (error) {
         // Nobody is there to answer, and what a cancelled query throws is no failure of ours.
         if (!gone.signal.aborted && !(error instanceof PortError)) throw error

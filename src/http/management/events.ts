@@ -1,10 +1,8 @@
 // Events and rejects, read only. A query that its caller gave up is cancelled; a store that is down is a 503.
 
 import Type from 'typebox'
-import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-depth.ts'
-import { err, ok, type Result } from '#core/result.ts'
-import type { EventCursor, EventQuery } from '#ports/event-store.ts'
+import { err, ok } from '#core/result.ts'
+import type { EventCursor } from '#ports/event-store.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeEvent,
@@ -13,12 +11,12 @@ import {
   eventSchema,
   rejectedEventSchema,
 } from '#wire/management.ts'
-import type { WireError } from '#wire/wire-error.ts'
 import { type Answer, answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { readBound } from './instants.ts'
 import { addressWith } from './page.ts'
+import { propertiesParam, readJson } from './property-filters.ts'
 import {
   isUuid,
   optional,
@@ -32,11 +30,8 @@ import {
 
 const tag = 'events'
 const limitMax = 1_000
-const propertyFilterCountMax = 20
 /** The event store compares what tells events apart as 64 bits. */
 const uint64Max = 2n ** 64n - 1n
-
-type PropertyEquality = NonNullable<EventQuery['properties']>[number]
 
 const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
 const limit = withDefault(
@@ -162,52 +157,6 @@ async function listRejected(
     signal,
   )
   return answer(200, { next: null, previous: null, results: rejected.map(encodeRejectedEvent) })
-}
-
-function propertiesParam(): QueryParam<readonly PropertyEquality[] | undefined> {
-  const description =
-    'JSON list of filters on event properties, all of which must hold: [{"key": "plan", "value": "pro"}].'
-  return optional(Type.String({ description }), readProperties)
-}
-
-function readProperties(text: string, name: string): Result<readonly PropertyEquality[], WireError> {
-  const filters = readJson(text)
-  if (!Array.isArray(filters))
-    return err(invalid(name, 'Must be a JSON list such as [{"key": "plan", "value": "pro"}].'))
-  if (filters.length > propertyFilterCountMax) {
-    return err(invalidInput(name, `At most ${propertyFilterCountMax} filters.`))
-  }
-  const equalities: PropertyEquality[] = []
-  for (const [index, filter] of filters.entries()) {
-    const equality = readEquality(filter, `${name}.${index}`)
-    if (!equality.ok) return equality
-    equalities.push(equality.value)
-  }
-  return ok(equalities)
-}
-
-function readEquality(filter: JsonValue, path: string): Result<PropertyEquality, WireError> {
-  if (!isJsonObject(filter)) return err(invalid(path, 'A filter must be an object with key and value.'))
-  const key = ownValue(filter, 'key')
-  if (typeof key !== 'string' || key === '') return err(invalid(`${path}.key`, 'A filter needs a key.'))
-  const operator = ownValue(filter, 'operator') ?? 'exact'
-  if (operator !== 'exact') return err(invalidInput(`${path}.operator`, 'Only exact is known here.'))
-  const type = ownValue(filter, 'type') ?? 'event'
-  if (type !== 'event') return err(invalidInput(`${path}.type`, 'Only properties of events can be asked for here.'))
-  const sent = ownValue(filter, 'value')
-  const value = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
-  if (value === undefined || value === null) return err(invalid(`${path}.value`, 'A filter needs a value.'))
-  if (Array.isArray(value)) return err(invalidInput(`${path}.value`, 'Only one value can be asked for here.'))
-  return ok({ key, value })
-}
-
-function readJson(text: string): JsonValue | undefined {
-  if (nestsDeeperThan(text, 20)) return undefined
-  try {
-    return parseJson(text)
-  } catch {
-    return undefined // not JSON: the caller says what is expected
-  }
 }
 
 function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {

@@ -12,6 +12,7 @@ import { featureFlagsRoutes } from './feature-flags.ts'
 import { flagVersionsRoutes } from './flag-versions.ts'
 import { groupsRoutes } from './groups.ts'
 import { ingestionStatusRoutes } from './ingestion-status.ts'
+import { liveEventsRoutes } from './live-events.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
@@ -38,6 +39,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
     ...replayMessagesRoutes(deps),
+    ...liveEventsRoutes(deps),
     ...ingestionStatusRoutes(deps),
     ...usageRoutes(deps),
     ...warningsRoutes(deps),

@@ -75,7 +75,7 @@ function add(paths: Record<string, Json>, route: Route, operation: Json): void {
 
 function describeManagement(route: ManagementRoute): Json {
   const { operation } = route
-  const { status, schema } = operation.success
+  const { status, schema, contentType } = operation.success
   return {
     operationId: operation.id,
     tags: [operation.tag],
@@ -85,7 +85,7 @@ function describeManagement(route: ManagementRoute): Json {
     parameters: [...pathParameters(route.path), ...queryParameters(operation)],
     ...(operation.body === null ? {} : { requestBody: { required: true, content: bodyContent(operation) } }),
     responses: {
-      [status]: { description: 'Done.', ...(schema === null ? {} : { content: jsonContent(schema) }) },
+      [status]: { description: 'Done.', ...(schema === null ? {} : { content: { [contentType]: { schema } } }) },
       ...(operation.body === null && Object.keys(operation.query).length === 0
         ? {}
         : { 400: errorAnswer('Wrong input.') }),

@@ -12,6 +12,8 @@ export interface QueryParam<T> {
   readonly schema: TSchema
   readonly required: boolean
   read(text: string | undefined, name: string): Result<T, WireError>
+  /** Of a parameter that may be repeated: all of its texts that are not empty. Read instead of the last one. */
+  readAll?(texts: readonly string[], name: string): Result<T, WireError>
 }
 
 export type QuerySpec = Readonly<Record<string, QueryParam<unknown>>>
@@ -26,8 +28,13 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
   const values: Record<string, unknown> = {}
   for (const [name, param] of Object.entries(spec)) {
     const sent: unknown = Object.hasOwn(query, name) ? query[name as keyof typeof query] : undefined
-    const last: unknown = Array.isArray(sent) ? sent.at(-1) : sent
-    const read = param.read(typeof last === 'string' && last !== '' ? last : undefined, name)
+    const texts = [sent].flat().filter(text => typeof text === 'string')
+    const last = texts.at(-1)
+    const read =
+      param.readAll?.(
+        texts.filter(text => text !== ''),
+        name,
+      ) ?? param.read(last === '' ? undefined : last, name)
     if (!read.ok) return read
     values[name] = read.value
   }
@@ -74,6 +81,25 @@ export function textParam(description: string): QueryParam<string | undefined> {
       return err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`))
     return text.includes('\0') ? err(invalidInput(name, 'NUL is no part of any text.')) : ok(text)
   })
+}
+
+/** Texts as `textParam` takes them, one for each time that the parameter is there; undefined without any. */
+export function textListParam(description: string, countMax = 100): QueryParam<readonly string[] | undefined> {
+  const one = textParam(description)
+  const readAll = (texts: readonly string[], name: string): Result<readonly string[] | undefined, WireError> => {
+    if (texts.length > countMax) return err(invalidInput(name, `At most ${countMax} of them.`))
+    for (const text of texts) {
+      const read = one.read(text, name)
+      if (!read.ok) return read
+    }
+    return ok(texts.length === 0 ? undefined : texts)
+  }
+  return {
+    schema: Type.Array(one.schema, { description, maxItems: countMax }),
+    required: false,
+    read: (text, name) => readAll(text === undefined ? [] : [text], name),
+    readAll,
+  }
 }
 
 /** A whole number; above `clampTo` it becomes `clampTo`. */

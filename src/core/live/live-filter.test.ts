@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { type JsonValue, parseJson } from '../json.ts'
+import { LiveEvent, type LiveFilter, propertiesLookedIntoMax, rejectMatches } from './live-filter.ts'
+
+const everything: LiveFilter = {
+  events: null,
+  distinctIds: null,
+  lanes: new Set(['main', 'historical']),
+  properties: [],
+  rejected: true,
+}
+
+function matches(over: Partial<LiveFilter>, event: Parameters<typeof aCapturedEvent>[1] = {}) {
+  return new LiveEvent(aCapturedEvent(1, event)).matches({ ...everything, ...over })
+}
+
+/** Whether properties of this JSON text hold a key `k` that equals the value of the other. */
+function holds(propertiesJson: string, value: string, key = 'k') {
+  return matches({ properties: [{ key, value: parseJson(value) as JsonValue }] }, { propertiesJson }) === 'yes'
+}
+
+describe('a filter of the live view', () => {
+  it('takes an event whose name, distinct id and lane are among those that were asked for', () => {
+    assert.equal(matches({}), 'yes')
+    assert.equal(matches({ events: new Set(['$pageview', 'b']) }), 'yes')
+    assert.equal(matches({ events: new Set(['b']) }), 'no')
+    assert.equal(matches({ distinctIds: new Set(['person-1']) }), 'yes')
+    assert.equal(matches({ distinctIds: new Set(['person-2']) }), 'no')
+    assert.equal(matches({ lanes: new Set(['ai']) }), 'no')
+    assert.equal(matches({ events: new Set(['$pageview']), distinctIds: new Set(['person-2']) }), 'no')
+  })
+
+  it('compares properties as lists of stored events do', () => {
+    for (const [stored, asked] of [
+      ['"pro"', '"pro"'],
+      ['1', '1.0'],
+      ['1.0', '1'],
+      ['"1"', '1'],
+      ['true', 'true'],
+      ['true', '"true"'],
+      ['null', '"null"'],
+      ['[1, 2]', '[1,2]'],
+      ['{"b": 1, "a": 2}', '{"a":2,"b":1}'],
+      ['9007199254740993', '9007199254740993'],
+    ] as const)
+      assert.ok(holds(`{"x": 1, "k": ${stored}}`, asked), `${stored} and ${asked}`)
+    for (const [stored, asked] of [
+      ['"pro"', '"Pro"'],
+      ['1', '2'],
+      ['9007199254740993', '9007199254740992'],
+      ['{}', '"k"'],
+    ] as const)
+      assert.ok(!holds(`{"k": ${stored}}`, asked), `${stored} and ${asked}`)
+  })
+
+  it('asks for keys of the properties themselves, however they are spelt, and for nothing a prototype has', () => {
+    assert.ok(holds('{"\\u006b": 1}', '1'))
+    assert.ok(!holds('{"other": {"k": 1}}', '1'))
+    assert.ok(!holds('{"a": "constructor"}', '1', 'constructor'))
+    assert.ok(holds('{"__proto__": 1}', '1', '__proto__'))
+    assert.ok(holds('{"a\\"b": 1}', '1', 'a"b'))
+    assert.ok(!holds('no JSON "k"', '1'))
+  })
+
+  it('wants all of several properties', () => {
+    const properties = [
+      { key: 'a', value: 1 },
+      { key: 'b', value: 2 },
+    ]
+    assert.equal(matches({ properties }, { propertiesJson: '{"a":1,"b":2}' }), 'yes')
+    assert.equal(matches({ properties }, { propertiesJson: '{"a":1,"b":3}' }), 'no')
+  })
+
+  it('does not look into more properties than it may, and says so where they alone decide', () => {
+    const propertiesJson = JSON.stringify({ k: 1, pad: 'x'.repeat(propertiesLookedIntoMax) })
+    const properties = [{ key: 'k', value: 1 }]
+    assert.equal(matches({ properties }, { propertiesJson }), 'too_large')
+    assert.equal(matches({ properties, events: new Set(['b']) }, { propertiesJson }), 'no')
+    assert.equal(matches({}, { propertiesJson }), 'yes')
+  })
+
+  it('takes rejects by what is known of them, unless they are unwanted', () => {
+    const rejected = (over: Partial<LiveFilter>, reject = {}) =>
+      rejectMatches({ ...everything, ...over }, aCapturedReject({ name: '', distinctId: '', ...reject }))
+    assert.ok(rejected({}))
+    assert.ok(!rejected({ rejected: false }))
+    assert.ok(!rejected({ lanes: new Set(['ai']) }))
+    assert.ok(rejected({ events: new Set(['a']), distinctIds: new Set(['ada']) }))
+    assert.ok(rejected({ events: new Set(['a']) }, { name: 'a' }))
+    assert.ok(!rejected({ events: new Set(['a']) }, { name: 'b' }))
+    assert.ok(!rejected({ distinctIds: new Set(['ada']) }, { distinctId: 'bob' }))
+  })
+})

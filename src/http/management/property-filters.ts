@@ -1,0 +1,59 @@
+// Filters on event properties in a query string: equalities, as a JSON list of PostHog's property filters.
+
+import Type from 'typebox'
+import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
+import type { PropertyEquality } from '#core/live/live-filter.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid, invalidInput } from './answers.ts'
+import { optional, type QueryParam } from './query-params.ts'
+
+const propertyFilterCountMax = 20
+
+export function propertiesParam(): QueryParam<readonly PropertyEquality[] | undefined> {
+  const description =
+    'JSON list of filters on event properties, all of which must hold: [{"key": "plan", "value": "pro"}].'
+  return optional(Type.String({ description }), readProperties)
+}
+
+function readProperties(text: string, name: string): Result<readonly PropertyEquality[], WireError> {
+  const filters = readJson(text)
+  if (!Array.isArray(filters))
+    return err(invalid(name, 'Must be a JSON list such as [{"key": "plan", "value": "pro"}].'))
+  if (filters.length > propertyFilterCountMax) {
+    return err(invalidInput(name, `At most ${propertyFilterCountMax} filters.`))
+  }
+  const equalities: PropertyEquality[] = []
+  for (const [index, filter] of filters.entries()) {
+    const equality = readEquality(filter, `${name}.${index}`)
+    if (!equality.ok) return equality
+    equalities.push(equality.value)
+  }
+  return ok(equalities)
+}
+
+function readEquality(filter: JsonValue, path: string): Result<PropertyEquality, WireError> {
+  if (!isJsonObject(filter)) return err(invalid(path, 'A filter must be an object with key and value.'))
+  const key = ownValue(filter, 'key')
+  if (typeof key !== 'string' || key === '') return err(invalid(`${path}.key`, 'A filter needs a key.'))
+  const operator = ownValue(filter, 'operator') ?? 'exact'
+  if (operator !== 'exact') return err(invalidInput(`${path}.operator`, 'Only exact is known here.'))
+  const type = ownValue(filter, 'type') ?? 'event'
+  if (type !== 'event') return err(invalidInput(`${path}.type`, 'Only properties of events can be asked for here.'))
+  const sent = ownValue(filter, 'value')
+  const value = Array.isArray(sent) && sent.length === 1 ? sent[0] : sent
+  if (value === undefined || value === null) return err(invalid(`${path}.value`, 'A filter needs a value.'))
+  if (Array.isArray(value)) return err(invalidInput(`${path}.value`, 'Only one value can be asked for here.'))
+  return ok({ key, value })
+}
+
+/** Undefined: no JSON, or nested too deep to be a parameter. The caller says what is expected. */
+export function readJson(text: string): JsonValue | undefined {
+  if (nestsDeeperThan(text, 20)) return undefined
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}

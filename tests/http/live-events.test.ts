@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { watchLive } from '../support/live-client.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+// The live view through the real service: capture, the log on a disk, HTTP. Source: docs/operating/live-view.md.
+
+const path = '/api/projects/@current/events/live'
+let front: RunningFront
+
+before(async () => {
+  front = await startFront()
+})
+after(() => front.close())
+
+async function post(url: string, to: string, body: object): Promise<number> {
+  const response = await fetch(url + to, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function capture(event: string, over: object = {}, key = testProjectKey): Promise<void> {
+  assert.equal(await post(front.url, '/capture/', { api_key: key, event, distinct_id: 'ada', ...over }), 200)
+}
+
+async function watching(t: TestContext, query = '', key = testPersonalKey) {
+  const client = await watchLive(front.url, path + query, key)
+  t.after(() => client.leave())
+  return client
+}
+
+describe('the live view of a front', () => {
+  it('shows each event within a second of its 200, as it was sent', async t => {
+    const client = await watching(t, '/')
+    assert.equal(client.response.headers['content-type'], 'text/event-stream')
+    assert.equal(client.response.headers['cache-control'], 'no-store, no-transform')
+    assert.equal(client.messages[0]!.kind, 'ready')
+    assert.equal(client.messages[0]!.data.project.id, 1)
+    for (const name of ['first', 'second']) {
+      await capture(name, { properties: { plan: 'pro', n: 1 }, $set: { a: 1 } })
+      const answeredAtMs = Date.now()
+      const shown = await eventually(() => client.of('event').find(({ data }) => data.event === name))
+      assert.ok(shown.atMs - answeredAtMs < 1_000, `${shown.atMs - answeredAtMs} ms`)
+      assert.deepEqual([shown.data.distinct_id, shown.data.properties.plan, shown.data.$set], ['ada', 'pro', { a: 1 }])
+      assert.match(shown.id!, /^main:\d+$/)
+    }
+  })
+
+  it('shows what the filters ask for', async t => {
+    const of = async (query: string) => {
+      const client = await watching(t, query)
+      return () => client.of('event').map(({ data }) => data.event)
+    }
+    const properties = encodeURIComponent('[{"key":"plan","value":"pro"}]')
+    const shown = {
+      all: await of(''),
+      names: await of('?event=a&event=b,c'),
+      person: await of('?distinct_id=bob'),
+      properties: await of(`?properties=${properties}`),
+      lanes: await of('?lane=ai,historical'),
+      imports: await of('?historical=true'),
+    }
+    await capture('a')
+    await capture('b,c', { distinct_id: 'bob' })
+    await capture('d', { properties: { plan: 'pro' } })
+    await capture('$ai_generation')
+    const old = [{ event: 'old', distinct_id: 'ada', timestamp: '2020-01-01T00:00:00Z' }]
+    await post(front.url, '/batch/', { api_key: testProjectKey, historical_migration: true, batch: old })
+    await capture('last', { distinct_id: 'bob', properties: { plan: 'pro' } })
+    await eventually(() => shown.imports().length === 6 && shown.lanes().length === 2 && shown.all().at(-1) === 'last')
+    assert.deepEqual(shown.all(), ['a', 'b,c', 'd', '$ai_generation', 'last'])
+    assert.deepEqual(shown.names(), ['a', 'b,c'])
+    assert.deepEqual(shown.person(), ['b,c', 'last'])
+    assert.deepEqual(shown.properties(), ['d', 'last'])
+    assert.deepEqual(shown.lanes().sort(), ['$ai_generation', 'old'])
+    assert.deepEqual(shown.imports().toSorted(), ['$ai_generation', 'a', 'b,c', 'd', 'last', 'old'])
+  })
+
+  it('refuses a query that it cannot read, and keys that may not', async () => {
+    const refused = async (query: string, key = testPersonalKey, at = path) => {
+      const response = await fetch(front.url + at + query, { headers: { authorization: `Bearer ${key}` } })
+      const { code, attr } = (await response.json()) as { code: string; attr: string | null }
+      return [response.status, code, attr]
+    }
+    assert.deepEqual(await refused('?lane=fast'), [400, 'invalid_input', 'lane'])
+    assert.deepEqual(await refused('?properties=x'), [400, 'invalid', 'properties'])
+    assert.deepEqual(await refused('?rejected=maybe'), [400, 'invalid', 'rejected'])
+    assert.deepEqual(await refused('?evnt=a'), [400, 'invalid_input', 'evnt'])
+    const tooMany = Array.from({ length: 101 }, (_, n) => `event=${n}`).join('&')
+    assert.deepEqual(await refused(`?${tooMany}`), [400, 'invalid_input', 'event'])
+    const lesser = await front.api<{ value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'flags only',
+      scopes: ['feature_flag:read'],
+    })
+    assert.deepEqual(await refused('', lesser.value), [403, 'permission_denied', null])
+    assert.deepEqual(await refused('', testProjectKey), [401, 'not_authenticated', null])
+    assert.deepEqual(await refused('', testPersonalKey, '/api/environments/77/events/live/'), [404, 'not_found', null])
+  })
+
+  it('answers HEAD at once, other methods with 405, and nothing to pages of other origins', async () => {
+    const ask = async (method: string) => {
+      const headers = { authorization: `Bearer ${testPersonalKey}`, origin: 'https://shop.example' }
+      const response = await fetch(front.url + path, { method, headers })
+      await response.arrayBuffer()
+      return response
+    }
+    const head = await ask('HEAD')
+    assert.deepEqual([head.status, head.headers.get('content-type')], [200, 'text/event-stream'])
+    assert.equal(head.headers.get('access-control-allow-origin'), null)
+    assert.equal((await ask('POST')).status, 405)
+  })
+
+  it('shows why a request was refused, unless that is unwanted', async t => {
+    const [all, quiet] = [await watching(t), await watching(t, '?rejected=false')]
+    assert.equal(await post(front.url, '/capture/', { api_key: testProjectKey, distinct_id: 'ada' }), 400)
+    const rejected = await eventually(() => all.of('rejected')[0])
+    assert.equal(rejected.data.reason, 'missing_event_name')
+    assert.match(rejected.data.body, /"distinct_id":"ada"/)
+    await capture('behind it')
+    await eventually(() => quiet.of('event').length === 1)
+    assert.equal(quiet.of('rejected').length, 0)
+  })
+
+  it('shows a project nothing of another one, and ends with its project', async t => {
+    const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
+    const mine = await watching(t)
+    const theirs = await watchLive(front.url, `/api/environments/${other.id}/events/live/`, testPersonalKey)
+    await capture('of mine')
+    await capture('of theirs', {}, other.api_token)
+    assert.equal(await post(front.url, '/capture/', { api_key: other.api_token, distinct_id: 'ada' }), 400)
+    await capture('of mine too')
+    await eventually(() => mine.of('event').length === 2 && theirs.of('rejected').length === 1)
+    assert.deepEqual([mine.of('rejected').length, theirs.of('event').map(({ data }) => data.event)], [0, ['of theirs']])
+    await front.api('DELETE', `/api/projects/${other.id}/`)
+    await eventually(() => theirs.isClosed())
+    assert.deepEqual(theirs.messages.at(-1)!.data, { reason: 'project_deleted' })
+    assert.equal(mine.isClosed(), false)
+  })
+
+  it('ends when its key is deleted, within a second', async t => {
+    const made = await front.api<{ id: string; value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'short-lived',
+      scopes: ['query:read'],
+    })
+    const [ending, staying] = [await watching(t, '', made.value), await watching(t)]
+    await front.api('DELETE', `/api/personal_api_keys/${made.id}/`)
+    await eventually(() => ending.isClosed(), { timeoutMs: 1_000, what: 'the end of the stream' })
+    assert.deepEqual(ending.messages.at(-1)!.data, { reason: 'access_ended' })
+    assert.equal(staying.isClosed(), false)
+  })
+
+  it('shows and counts together exactly what was sent, to many watchers, and keeps the event loop free', async t => {
+    const watchers = await Promise.all(Array.from({ length: 40 }, () => watching(t, '?event=load')))
+    const sent = 8_000
+    const batch = Array.from({ length: 500 }, (_, n) => ({ event: 'load', distinct_id: `u${n}`, properties: { n } }))
+    let longestMs = 0
+    const probe = setInterval(() => {
+      const startedAt = performance.now()
+      setImmediate(() => {
+        longestMs = Math.max(longestMs, performance.now() - startedAt)
+      })
+    }, 5)
+    for (let at = 0; at < sent; at += batch.length)
+      assert.equal(await post(front.url, '/batch/', { api_key: testProjectKey, batch }), 200)
+    await eventually(
+      () => {
+        const totals = watchers.map(watcher => [
+          watcher.of('event').length,
+          watcher.of('skipped').reduce((sum, { data }) => sum + data.count, 0),
+        ])
+        return totals.every(([shown, skipped]) => shown! >= 200 && skipped! > 0 && shown! + skipped! === sent)
+      },
+      { what: 'seen + skipped = sent' },
+    )
+    clearInterval(probe)
+    assert.ok(watchers.every(watcher => watcher.of('event').length < 2_000))
+    t.diagnostic(`longest turn ${longestMs.toFixed(0)} ms`)
+  })
+
+  it('takes a hundred watchers of a project, and answers 503 to more', async () => {
+    const clients = await Promise.all(Array.from({ length: 100 }, () => watchLive(front.url, path, testPersonalKey)))
+    const response = await fetch(front.url + path, { headers: { authorization: `Bearer ${testPersonalKey}` } })
+    assert.deepEqual([response.status, response.headers.get('retry-after')], [503, '1'])
+    assert.equal(((await response.json()) as { code: string }).code, 'too_many_live_views')
+    for (const client of clients) client.leave()
+    await eventually(async () => {
+      const again = await watchLive(front.url, path, testPersonalKey)
+      again.leave()
+      return again.response.statusCode === 200
+    })
+  })
+})
+
+describe('pennon tail', () => {
+  const start = (t: TestContext, args: readonly string[], key = testPersonalKey) => {
+    const child = spawn(process.execPath, ['src/main.ts', 'tail', '--url', front.url, ...args], {
+      env: { ...process.env, NODE_TEST_CONTEXT: undefined, PENNON_PERSONAL_KEY: key },
+    })
+    t.after(() => child.kill())
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', chunk => {
+        output += chunk
+      })
+    return { output: () => output, ended: new Promise<number | null>(resolve => child.once('close', resolve)) }
+  }
+
+  it('prints a line for each event that is asked for, without the control characters that a client sent', async t => {
+    const { output } = start(t, ['--event', 'a\u001b[2Jb', '--event', 'c'])
+    await eventually(() => output().startsWith('# ready {"project":{"id":1,'))
+    await capture('a\u001b[2Jb', { properties: { n: 1 } })
+    await capture('other')
+    await capture('c', { distinct_id: 'bob\n' })
+    await eventually(() => output().split('\n').length === 4)
+    const [, first, second] = output().split('\n')
+    assert.match(first!, /^\d{4}-\S+Z {2}a\\x1b\[2Jb {2}ada {2}\{"n":1\}$/)
+    assert.match(second!, /^\S+Z {2}c {2}bob\\x0a {2}\{\}$/)
+  })
+
+  it('says in one line why it may not', async t => {
+    const { output, ended } = start(t, [], `phx_${'0'.repeat(40)}`)
+    assert.equal(await ended, 2)
+    assert.match(output(), /^pennon: http:\S+ answered 401: .*unknown or was deleted.*\n$/)
+  })
+})
+
+describe('fronts that share a log', () => {
+  it('show what any of them accepted, and stop at once while they are watched', async t => {
+    const settings = { PENNON_DATA: tempDir(t) }
+    const fronts = [await startFront(settings), await startFront(settings)] as const
+    const clients = await Promise.all(fronts.map(({ url }) => watchLive(url, path, testPersonalKey)))
+    for (const [index, { url }] of fronts.entries()) {
+      const body = { api_key: testProjectKey, event: `from ${index}`, distinct_id: 'ada' }
+      assert.equal(await post(url, '/capture/', body), 200)
+    }
+    const answeredAtMs = Date.now()
+    for (const client of clients) {
+      await eventually(() => client.of('event').length === 2)
+      const shown = client.of('event')
+      assert.deepEqual(
+        shown.map(({ data }) => data.event),
+        ['from 0', 'from 1'],
+      )
+      assert.ok(shown.every(({ atMs }) => atMs - answeredAtMs < 1_000))
+    }
+    const startedAt = performance.now()
+    await Promise.all(fronts.map(front => front.close()))
+    const tookMs = performance.now() - startedAt
+    assert.ok(tookMs < 2_500, `${tookMs} ms`) // connections are cut after 3 s
+    t.diagnostic(`stopped in ${tookMs.toFixed(0)} ms`)
+    for (const client of clients) {
+      await eventually(() => client.isClosed())
+      assert.deepEqual(client.messages.at(-1)!.data, { reason: 'stopping' })
+    }
+  })
+})
