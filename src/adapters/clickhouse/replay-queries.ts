@@ -49,20 +49,34 @@ export async function findReplay(
   uuid: string,
   signal: AbortSignal,
 ): Promise<{ replay: ReplayView; items: Uint8Array | null } | null> {
-  // The inner query reads one narrow column of the project.
+  // The inner query reads narrow columns of the project.
   const result = await client.query({
-    query: `SELECT ${viewColumns}, base64Encode(items) FROM replay_messages FINAL
-      WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} AND session_id IN (
+    query: `SELECT ${viewColumns} FROM replay_messages FINAL
+      WHERE project_id = {project:UInt32} AND session_id IN (
         SELECT session_id FROM replay_messages WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000
-      ) ORDER BY timestamp DESC LIMIT 1`,
+      ) AND uuid = {uuid:UUID} ORDER BY timestamp DESC LIMIT 1`,
     query_params: { project: projectId, uuid },
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const [row] = await result.json<[...ReplayRow, items: string]>()
+  const [row] = await result.json<ReplayRow>()
   if (row === undefined) return null
-  const items = Buffer.from(row.at(-1) as string, 'base64')
-  return { replay: viewOfRow(row), items: items.length === 0 ? null : items }
+  const replay = viewOfRow(row)
+  const items = await readItems(client, replay, signal)
+  return { replay, items: items.length === 0 ? null : items }
+}
+
+/** As raw bytes, piece by piece: as a text of many megabytes they would hold the event loop. */
+async function readItems(client: ClickHouseClient, replay: ReplayView, signal: AbortSignal): Promise<Uint8Array> {
+  const { stream } = await client.exec({
+    query: `SELECT items FROM replay_messages FINAL
+      WHERE project_id = {project:UInt32} AND session_id = {session:String} AND uuid = {uuid:UUID} FORMAT RawBLOB`,
+    query_params: { project: replay.projectId, session: replay.sessionId, uuid: replay.uuid },
+    abort_signal: signal,
+  })
+  const pieces: Buffer[] = []
+  for await (const piece of stream) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
 }
 
 type ReplayRow = [
@@ -71,7 +85,7 @@ type ReplayRow = [
   ...[timestampMs: string | number, receivedAtMs: string | number],
 ]
 
-function viewOfRow(row: readonly [...ReplayRow, ...unknown[]]): ReplayView {
+function viewOfRow(row: ReplayRow): ReplayView {
   const [projectId, uuid, sessionId, windowId, distinctId, snapshotSource, lib, itemCount, bytes, time, received] = row
   return {
     projectId,
