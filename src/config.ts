@@ -28,6 +28,8 @@ export interface Config {
   /** CIDR blocks or the words `loopback` and `private`. */
   readonly trustedProxies: readonly string[]
   readonly unknownKeys: 'reject' | 'accept'
+  /** Events that are no historical migration are answered and discarded. */
+  readonly importOnly: boolean
   readonly frontProcesses: number
   readonly logRetentionHours: number
   readonly logBytesMax: number
@@ -139,6 +141,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'reject or accept',
     oneOf(['reject', 'accept'] as const),
     'reject: capture with an unknown project key is 401; accept: 200 and the events are dropped',
+  ),
+  importOnly: setting(
+    'PENNON_IMPORT_ONLY',
+    'false',
+    'true or false',
+    parseSwitch,
+    'true: only historical migrations are taken; other events are answered 200 and discarded',
   ),
   frontProcesses: setting(
     'PENNON_FRONT_PROCESSES',
@@ -260,6 +269,10 @@ function quoted(text: string, definition: Setting<unknown>): string {
 
 function parseText(text: string): string | undefined {
   return text === '' ? undefined : text
+}
+
+function parseSwitch(text: string): boolean | undefined {
+  return text === 'true' ? true : text === 'false' ? false : undefined
 }
 
 function parsePath(text: string): string | undefined {

@@ -9,7 +9,6 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
-import { quotaOf } from '#core/events/quota-resource.ts'
 import { compileProjectSteps } from '#core/flags/compile-project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { captureV1Routes } from '#http/handlers/capture-v1.ts'
@@ -37,12 +36,16 @@ import { createReplayService } from '#services/capture-replay.ts'
 import { createChangeHub } from '#services/change-hub.ts'
 import { createDecideService } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
+import { startEventQuotas } from '#services/event-quotas.ts'
 import { startFlagRequestCounter } from '#services/flag-request-counter.ts'
 import { inSlices } from '#services/in-slices.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
+import { startRefusedCounter } from '#services/refused-counter.ts'
+import { createRejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
+import { decodeReject } from '#wire/decode-reject.ts'
 import {
   type DecodeJob,
   type DecodeOutcome,
@@ -63,6 +66,9 @@ import { logFolder, openEventStore, openPayloadCipher } from './stores.ts'
 const keyUsesDelayMs = 1_000
 /** Twice this is how late a front may know of other fronts' requests: quotas are right within 10 s. */
 const flagRequestFlushMs = 5_000
+/** The worker counts every 10 s: quotas of events take effect within 20 s. */
+const eventQuotaReadMs = 5_000
+const refusedFlushMs = 5_000
 /** Of change streams, per front: some 100 MB when all are open. One project leaves room for others. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
 /** Of a stop, for what is counted in memory: a database that hangs may cost these numbers, but not the stop its 10 s. */
@@ -123,6 +129,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const logReader = openSqliteLogReader({ folder: logFolder(config) })
   const liveEvents = composeLiveEvents({ log: logReader, nowMs: clock.nowMs, metrics, logger })
   const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
+  const eventQuotas = startEventQuotas({ usage: management, clock, logger, readMs: eventQuotaReadMs })
+  const refused = startRefusedCounter({ store: management, clock, logger, flushMs: refusedFlushMs })
   const definitions = await startDefinitionCache({
     store: state.definitions,
     onRevision: served => {
@@ -134,13 +142,14 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     pollMs: state.definitionPollMs,
     compile: async changed => {
       flagRequests.follow(changed.project)
+      eventQuotas.follow(changed.project)
       const compiled = await inSlices(compileProjectSteps(changed))
       for (const problem of compiled.problems)
         logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
       return compiled
     },
   })
-  await flagRequests.caughtUp()
+  await Promise.all([flagRequests.caughtUp(), eventQuotas.caughtUp()])
   const payloadCipher = openPayloadCipher(config)
   const eventStore = openEventStore(config, clock)
   const nudge = coalesceNudges(lane => {
@@ -171,6 +180,9 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const capture = createCaptureService({
     findProject: token => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
+    importOnly: config.importOnly,
+    isOverQuota: eventQuotas.isOverQuota,
+    refused,
     eventLog,
     clock,
     metrics,
@@ -179,7 +191,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const replay = createReplayService({
     findProject: token => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
-    isOverQuota: (project, resource) => quotaOf(project.quotas, resource) === 0,
+    isOverQuota: eventQuotas.isOverQuota,
+    refused,
     keepRefused: capture.keepRefused,
     eventLog,
     monotonicNowMs: () => performance.now(),
@@ -243,6 +256,14 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const api = managementRoutes({
     management,
     events: eventStore,
+    rejects: createRejectReplay({
+      events: eventStore,
+      capture,
+      decode: decodeReject,
+      clock,
+      rerouteOlderThanMs: captureParts.rerouteOlderThanMs,
+      logger,
+    }),
     logStatus: (lane, offset) => logReader.status(lane, offset),
     definitionsReady: async revision => {
       await definitions.catchUp(revision)
@@ -293,8 +314,11 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
 
   async function flushLast(): Promise<void> {
     const late = sleep(lastFlushMsMax, 'late', { ref: false })
-    if ((await Promise.race([Promise.all([flagRequests.close(), keyUses.close()]), late])) === 'late')
-      logger.warn('the last flag requests and uses of personal keys could not be written down before the stop')
+    const counted = [flagRequests.close(), keyUses.close(), refused.close(), eventQuotas.close()]
+    if ((await Promise.race([Promise.all(counted), late])) === 'late')
+      logger.warn(
+        'the last flag requests, refused events and uses of personal keys could not be written down before the stop',
+      )
   }
 }
 

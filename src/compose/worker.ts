@@ -6,6 +6,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { claimingOnlyFor } from '#services/bind-log.ts'
+import { createCountRetention } from '#services/count-retention.ts'
 import { createLogRetention } from '#services/log-retention.ts'
 import { createProcessor, type ProcessingState } from '#services/process-events.ts'
 import { createUsageSchedule } from '#services/usage-schedule.ts'
@@ -50,7 +51,11 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
   const worker = createWorker({
     processor,
     events,
-    schedules: [usage, createLogRetention({ log, positions: management, clock, logger, retentionMs })],
+    schedules: [
+      usage,
+      createLogRetention({ log, positions: management, clock, logger, retentionMs }),
+      createCountRetention({ store: management, clock, logger }),
+    ],
     logger,
     onStateChange,
     random: Math.random,

@@ -204,6 +204,33 @@ export interface WarningSummary {
   readonly warnings: readonly { readonly timestampMs: number; readonly details: JsonObject }[]
 }
 
+/** Events under known keys that a front did not take and of which the log has no record. */
+export interface RefusedStore {
+  /** All of them or none. Each that has a warning raises it as often as it counts, with the one sample. */
+  addRefused(counts: readonly RefusedCount[]): Promise<void>
+  /** Of the UTC days from `fromDay` on, by reason. */
+  listRefused(projectId: number, fromDay: string): Promise<readonly RefusedSummary[]>
+  /** Retention: drops the counts of UTC days before `day`. */
+  deleteRefusedBefore(day: string): Promise<void>
+}
+
+export interface RefusedCount {
+  readonly projectId: number
+  readonly day: string
+  /** A code of docs/wire/errors.md; of at most one row of a call. */
+  readonly reason: string
+  readonly count: number
+  readonly lastSeenMs: number
+  /** Details of an ingestion warning of the type `reason`; null: none is raised. */
+  readonly warning: JsonObject | null
+}
+
+export interface RefusedSummary {
+  readonly reason: string
+  readonly count: number
+  readonly lastSeenMs: number
+}
+
 /**
  * All of the private API's state in one place; the state-writer thread serves it.
  * @throws from every method, PortError: `timeout` when another process kept the lock, `unavailable`, `full`, `corrupt`,
@@ -222,6 +249,7 @@ export interface ManagementStore
     PersonQueryStore,
     GroupQueryStore,
     UsageStore,
+    RefusedStore,
     WarningStore {
   /** Where the worker stands in a log lane; offset 0 when it never committed. */
   findLogPosition(lane: string): Promise<{ offset: number; committedAtMs: number | null }>

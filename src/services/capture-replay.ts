@@ -11,6 +11,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { CaptureService } from './capture.ts'
+import type { RefusedCounter } from './refused-counter.ts'
 
 export interface ReplayServiceDependencies {
   /** By project API key; null when no project has it. May answer at once. */
@@ -19,6 +20,7 @@ export interface ReplayServiceDependencies {
   readonly unknownKeys: 'reject' | 'accept'
   readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
   readonly keepRefused: CaptureService['keepRefused']
+  readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
   /** Epoch-less, for how often a line is logged. */
   readonly monotonicNowMs: () => number
@@ -69,7 +71,9 @@ export function createReplayService(dependencies: ReplayServiceDependencies): Re
 
   async function captureFor(project: Project, request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome> {
     if (dependencies.isOverQuota(project, 'recordings')) {
-      metrics.eventsRefused.inc({ reason: 'recordings_over_quota' })
+      const reason = 'recordings_over_quota'
+      metrics.eventsRefused.inc({ reason })
+      dependencies.refused.count(project.id, reason, 1, () => ({ quota: project.quotas.recordings }))
       return { kind: 'over_quota' }
     }
     if (request.kind === 'unfit') {

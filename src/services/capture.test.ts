@@ -4,14 +4,14 @@ import type { IncomingEvent, IncomingRequest } from '#core/events/incoming-event
 import { prepareEvents } from '#core/events/prepare-events.ts'
 import { type EncodedRecords, sealRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
-import type { Project } from '#core/project.ts'
+import { noQuotas, type Project } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { type CaptureDependencies, createCaptureService } from './capture.ts'
 import { createRejectLimiter } from './reject-limiter.ts'
 
-const project = { id: 7, apiToken: 'phc_x' } as Project
+const project = { id: 7, apiToken: 'phc_x', quotas: noQuotas } as Project
 const received = { receivedAtMs: 1_000_000, ip: '', random: () => 0 }
 const noBody = () => 'the body'
 
@@ -46,9 +46,13 @@ function aRequest(over: Partial<IncomingRequest> = {}): IncomingRequest {
 function start(over: Partial<CaptureDependencies> = {}) {
   const appended: { lane: string; records: EncodedRecords }[] = []
   const metrics = createMetrics()
+  const refused: { reason: string; count: number }[] = []
   const service = createCaptureService({
     findProject: token => (token === project.apiToken ? project : null),
     unknownKeys: 'reject',
+    importOnly: false,
+    isOverQuota: () => false,
+    refused: { count: (_projectId, reason, count) => void (count > 0 && refused.push({ reason, count })) },
     eventLog: {
       append: async (lane, records) => void appended.push({ lane, records }),
       close: async () => {},
@@ -60,7 +64,7 @@ function start(over: Partial<CaptureDependencies> = {}) {
   })
   const decoded = () =>
     appended.flatMap(({ lane, records }) => decodeRecords(sealed(records)).map(record => ({ lane, record })))
-  return { service, appended, decoded, metrics }
+  return { service, appended, decoded, metrics, refused }
 }
 
 /** As the log's writer does it. */
@@ -82,6 +86,7 @@ describe('capture service', () => {
       rejects: [],
       rejectedCount: 0,
       overQuota: [],
+      quotaLeftNothing: false,
     })
     assert.deepEqual(
       appended.map(({ lane, records }) => [lane, records.recordCount]),

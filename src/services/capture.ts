@@ -11,7 +11,7 @@ import {
   type ReceivedRequest,
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
-import type { QuotaResource } from '#core/events/quota-resource.ts'
+import { type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -20,6 +20,8 @@ import type { EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import { type LeftOut, QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
+import type { RefusedCounter } from './refused-counter.ts'
 import { createRejectLimiter } from './reject-limiter.ts'
 
 export interface CaptureDependencies {
@@ -27,6 +29,12 @@ export interface CaptureDependencies {
   readonly findProject: (token: string) => MaybePromise<Project | null>
   /** `accept`: PostHog's behaviour, events of unknown keys are answered like others and dropped. */
   readonly unknownKeys: 'reject' | 'accept'
+  /** Only historical migrations are taken; everything else is answered and left. */
+  readonly importOnly: boolean
+  /** Cheap; asked of projects that have a quota at all. */
+  readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
+  /** Gets what arrives under a known key and leaves no record in the log. */
+  readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
   readonly clock: Clock
   readonly metrics: Metrics
@@ -36,13 +44,15 @@ export interface CaptureDependencies {
 export type CaptureOutcome =
   /**
    * Durable. `rejects` are events of an import that were left out; `rejectedCount` counts all of them. `overQuota` are
-   * events that a quota left out, in the order of the logs; on v0 it may have left nothing.
+   * events that a quota left out, in their order: all of them on v1, at most 100,000 on v0, where
+   * `quotaLeftNothing` may be true.
    */
   | {
       readonly kind: 'accepted'
       readonly rejects: readonly CapturedReject[]
       readonly rejectedCount: number
       readonly overQuota: readonly OverQuotaEvent[]
+      readonly quotaLeftNothing: boolean
       /** Nothing is stored: the key belongs to no project, and such are accepted. */
       readonly isKeyUnknown?: true
     }
@@ -80,6 +90,8 @@ export interface RefusedInput {
   readonly field: string
   /** What was sent, cut for the reject store. */
   readonly body: string
+  /** Of the request, where they could be counted. */
+  readonly eventCount?: number
   /** Where it would have gone, when its path alone says that. */
   readonly lane?: Lane
 }
@@ -96,7 +108,7 @@ export interface CaptureService {
 const complaintPauseMs = 10_000
 
 export function createCaptureService(dependencies: CaptureDependencies): CaptureService {
-  const { eventLog, clock, metrics, logger } = dependencies
+  const { eventLog, clock, metrics, logger, refused } = dependencies
   const limiter = createRejectLimiter()
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = new Map(lanes.map(lane => [lane, metrics.eventsAccepted.labels({ lane })]))
@@ -104,19 +116,31 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
 
   return {
     capture(request, received, body) {
-      return withProject(request.token, request.events.length, project =>
-        settle(project, request, prepareEvents(request, project.id, received), received.receivedAtMs, body),
-      )
+      const { token, historicalMigration, events } = request
+      const arrived: Arrived = { token, historicalMigration, eventCount: events.length, protocol: 'v0' }
+      return withProject(token, events.length, project => {
+        if (isDiscarded(arrived)) return discard(project, arrived)
+        const gate = quotaGate(project, arrived)
+        let prepared = prepareEvents(request, project.id, received)
+        // Quotas come before a look at single events. Source: docs/wire/ingestion.md 1.7. In a thread, which knows none, and
+        // where events may turn out to be imports, a bad event refuses its request all the same.
+        if (gate !== null && 'refusal' in prepared && !received.rerouteOlderThanMs)
+          prepared = prepareEvents({ ...request, events: gate.pass(events) }, project.id, received)
+        return settle(project, arrived, prepared, gate, received.receivedAtMs, body)
+      })
     },
 
     capturePrepared(request, receivedAtMs, body) {
       return withProject(request.token, request.eventCount, project => {
         const { outcome } = request
+        const { token, historicalMigration, eventCount, protocol = 'v0' } = request
+        const arrived: Arrived = { token, historicalMigration, eventCount, protocol }
+        if (isDiscarded(arrived)) return discard(project, arrived)
         if (!('refusal' in outcome)) {
           if (outcome.main !== null) assignProject(outcome.main.bytes, project.id)
           if (outcome.historical !== null) assignProject(outcome.historical.bytes, project.id)
         }
-        return settle(project, request, outcome, receivedAtMs, () => body)
+        return settle(project, arrived, outcome, quotaGate(project, arrived), receivedAtMs, () => body)
       })
     },
 
@@ -144,43 +168,107 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     return dependencies.unknownKeys === 'reject' ? { kind: 'unknown_project' } : nothingStored
   }
 
+  /** Source: docs/wire/ingestion.md 5. */
+  function isDiscarded(arrived: Arrived): boolean {
+    return dependencies.importOnly && !arrived.historicalMigration
+  }
+
+  function discard(project: Project, { eventCount }: Arrived): Promise<CaptureOutcome> {
+    metrics.eventsRefused.inc({ reason: importOnlyReason }, eventCount)
+    refused.count(project.id, importOnlyReason, eventCount, () => ({ setting: 'PENNON_IMPORT_ONLY' }))
+    return Promise.resolve({ kind: 'discarded' })
+  }
+
+  /** Null when all events may pass. */
+  function quotaGate(project: Project, { historicalMigration, protocol }: Arrived): QuotaGate | null {
+    const usedUp = historicalMigration ? null : usedUpQuotas(project, dependencies.isOverQuota)
+    return usedUp === null ? null : new QuotaGate(usedUp, protocol)
+  }
+
   function settle(
     project: Project,
-    request: { readonly token: string; readonly historicalMigration: boolean },
+    arrived: Arrived,
     prepared: PreparedEvents | RefusedRequest,
+    gate: QuotaGate | null,
     receivedAtMs: number,
     body: () => string,
   ): Promise<CaptureOutcome> {
     if ('refusal' in prepared) {
       const { refusal, index } = prepared
-      const input = { token: request.token, reason: refusal, field: `batch.${index}`, body: '' }
+      const { token, historicalMigration, eventCount } = arrived
+      const input = { token, reason: refusal, field: `batch.${index}`, body: '', eventCount }
       metrics.eventsRefused.inc({ reason: refusal })
-      keepReject(project, input, body, request.historicalMigration, receivedAtMs)
+      keepReject(project, input, body, historicalMigration, receivedAtMs)
       return Promise.resolve({ kind: 'refused', refusal, index })
     }
+    return gate === null ? store(project, prepared, null) : storeWithinQuota(project, arrived, prepared, gate)
+  }
+
+  async function storeWithinQuota(
+    project: Project,
+    { protocol }: Arrived,
+    prepared: PreparedEvents,
+    gate: QuotaGate,
+  ): Promise<CaptureOutcome> {
+    const { kept, leftOut } = await gate.filter(prepared)
+    if (leftOut.count === 0 || protocol === 'v0' || kept.main !== null || kept.historical !== null)
+      return store(project, kept, leftOut)
+    countLeftOut(project, leftOut)
+    countRejected(project.id, prepared, 0)
+    return { kind: 'over_quota' }
+  }
+
+  function store(project: Project, prepared: PreparedEvents, leftOut: LeftOut | null): Promise<CaptureOutcome> {
     const { main, historical, rejects } = prepared
     const granted = rejects.length === 0 ? 0 : limiter.take(project.id, rejects.length, clock.nowMs())
     const appended =
       main !== null && historical === null && granted === 0
         ? eventLog.append('main', main)
         : appendAll(main, historical, granted === 0 ? null : rejectedRun(project, rejects.slice(0, granted)))
-    return whenAppended(appended, prepared)
+    return whenAppended(project, appended, prepared, granted, leftOut)
   }
 
   /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */
   async function whenAppended(
+    project: Project,
     appended: Promise<void>,
-    { acceptedByLane, rejects, rejectedCount, rejectedByReason = { timestamp_invalid: rejectedCount } }: PreparedEvents,
+    prepared: PreparedEvents,
+    granted: number,
+    leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
+    const { acceptedByLane, rejects, rejectedCount } = prepared
+    const quotaLeftNothing = leftOut !== null && leftOut.count > 0 && isEmpty(prepared)
     try {
       await appended
     } catch (error) {
       return unavailable(error)
     }
     for (const lane in acceptedByLane) acceptedCounters.get(lane as Lane)!.inc(acceptedByLane[lane as Lane]!)
-    if (rejectedCount > 0)
-      for (const reason in rejectedByReason) metrics.eventsRefused.inc({ reason }, rejectedByReason[reason])
-    return rejectedCount === 0 ? nothingRejected : { kind: 'accepted', rejects, rejectedCount, overQuota: [] }
+    if (leftOut !== null) countLeftOut(project, leftOut)
+    if (rejectedCount > 0) countRejected(project.id, prepared, granted)
+    if (rejectedCount === 0 && leftOut === null) return nothingRejected
+    return { kind: 'accepted', rejects, rejectedCount, overQuota: leftOut?.events ?? [], quotaLeftNothing }
+  }
+
+  function countLeftOut(project: Project, { countOf, events }: LeftOut): void {
+    for (const [resource, count] of countOf) {
+      const reason = `${resource}_over_quota`
+      metrics.eventsRefused.inc({ reason }, count)
+      refused.count(project.id, reason, count, () => {
+        const eventUuid = events.find(event => event.resource === resource)?.uuid ?? ''
+        return { quota: quotaOf(project.quotas, resource), ...(eventUuid !== '' && { eventUuid }) }
+      })
+    }
+  }
+
+  /** @param granted how many of `rejects` the log has a record of. */
+  function countRejected(projectId: number, prepared: PreparedEvents, granted: number): void {
+    const { rejects, rejectedCount, rejectedByReason = { timestamp_invalid: rejectedCount } } = prepared
+    const kept = Map.groupBy(rejects.slice(0, granted), reject => reject.reason)
+    for (const [reason, count] of Object.entries(rejectedByReason)) {
+      metrics.eventsRefused.inc({ reason }, count)
+      refused.count(projectId, reason, count - (kept.get(reason)?.length ?? 0))
+    }
   }
 
   /** A request that spans both logs is answered by the worst of them; what is stored twice after a retry counts once. */
@@ -213,7 +301,10 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     historicalMigration: boolean,
     receivedAtMs: number,
   ): void {
-    if (limiter.take(project.id, 1, clock.nowMs()) === 0) return
+    const { reason, eventCount = 1 } = input
+    const granted = limiter.take(project.id, 1, clock.nowMs())
+    refused.count(project.id, reason, eventCount - granted)
+    if (granted === 0) return
     const lane = historicalMigration ? 'historical' : 'main'
     const reject: CapturedReject = {
       projectId: project.id,
@@ -223,14 +314,17 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       importJobId: historicalMigration ? importWithoutJob : 0,
       receivedAtMs,
       capturedAtMs: receivedAtMs,
-      reason: input.reason,
+      reason,
       field: input.field,
       uuid: '',
       name: '',
       distinctId: '',
       body: body(),
     }
-    eventLog.append(lane, encodeRejects(project, [reject])).catch(countFailure)
+    eventLog.append(lane, encodeRejects(project, [reject])).catch(error => {
+      refused.count(project.id, reason, 1)
+      countFailure(error)
+    })
   }
 
   function unavailable(error: unknown): CaptureOutcome {
@@ -252,9 +346,28 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   }
 }
 
-const nothingRejected: CaptureOutcome = { kind: 'accepted', rejects: [], rejectedCount: 0, overQuota: [] }
+/** What arrived, however it was decoded. */
+interface Arrived {
+  readonly token: string
+  readonly historicalMigration: boolean
+  readonly eventCount: number
+  readonly protocol: 'v0' | 'v1'
+}
+
+const importOnlyReason = 'non_historical_import_drop'
+const nothingRejected: CaptureOutcome = {
+  kind: 'accepted',
+  rejects: [],
+  rejectedCount: 0,
+  overQuota: [],
+  quotaLeftNothing: false,
+}
 /** Events of an unknown key where those are accepted: answered like others, and dropped. */
 const nothingStored: CaptureOutcome = { ...nothingRejected, isKeyUnknown: true }
+
+function isEmpty({ main, historical }: PreparedEvents): boolean {
+  return main === null && historical === null
+}
 
 /** Of one request: all of them go where its events go. */
 function rejectedRun(project: Project, rejects: readonly CapturedReject[]) {

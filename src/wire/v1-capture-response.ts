@@ -5,6 +5,7 @@ import type { V1Verdict } from '#core/events/prepare-v1-events.ts'
 
 /** What became of events after they were judged: over a quota, or left out by an instance for imports. */
 export type V1LateDrop =
+  | 'events_over_quota'
   | 'exceptions_over_quota'
   | 'survey_responses_over_quota'
   | 'llm_events_over_quota'

@@ -141,7 +141,35 @@ describe('ingestion status', () => {
         main: { appended: 12, processed: 0, lag_seconds: 2.5 },
         historical: { appended: 0, processed: 0, lag_seconds: 0 },
       },
+      outcomes: [],
+      refused: [],
     })
+  })
+
+  it('tells what became of the records of a project, and what left none in the last 30 days', async t => {
+    const api = await startManagement(t)
+    await api.commit({
+      outcomes: [
+        { projectId: 1, lane: 'main', outcome: 'stored', reason: '', count: 5 },
+        { projectId: 1, lane: 'main', outcome: 'dropped', reason: 'heatmap', count: 2 },
+        { projectId: 2, lane: 'main', outcome: 'stored', reason: '', count: 9 },
+      ],
+    })
+    const lastSeenMs = Date.parse('2026-05-01T10:00:00Z')
+    const row = { projectId: 1, lastSeenMs, warning: null }
+    await api.management.addRefused([
+      { ...row, day: '2026-05-01', reason: 'events_over_quota', count: 7 },
+      { ...row, day: '2026-04-01', reason: 'events_over_quota', count: 1, lastSeenMs: 0 },
+      { ...row, day: '2026-03-31', reason: 'events_over_quota', count: 100, lastSeenMs: 0 },
+      { ...row, day: '2026-05-01', reason: 'invalid_json', count: 3, projectId: 2 },
+    ])
+    const { outcomes, refused } = (await api.call('GET', '/api/projects/1/ingestion_status/')).body
+    const byOutcome = (a: { outcome: string }, b: { outcome: string }) => (a.outcome < b.outcome ? -1 : 1)
+    assert.deepEqual(outcomes.toSorted(byOutcome), [
+      { lane: 'main', outcome: 'dropped', reason: 'heatmap', count: 2 },
+      { lane: 'main', outcome: 'stored', reason: '', count: 5 },
+    ])
+    assert.deepEqual(refused, [{ reason: 'events_over_quota', count: 8, last_seen: '2026-05-01T10:00:00.000Z' }])
   })
 })
 

@@ -503,6 +503,28 @@ export function eventStoreContract(
       ])
     })
 
+    it('counts a recorded session on the day on which its first replay arrived, sent again or going on', async () => {
+      const projectId = newProject()
+      const at = (n: number, sessionId: string, day: string) =>
+        aCapturedReplay(n, { projectId, sessionId, receivedAtMs: Date.parse(day) })
+      const replays = [
+        at(1, 'a', '2026-11-05T23:00:00Z'),
+        at(2, 'a', '2026-11-05T23:30:00Z'),
+        at(3, 'a', '2026-11-06T00:30:00Z'),
+        at(4, 'b', '2026-11-06T00:00:00Z'),
+        at(5, 'c', '2026-11-07T23:59:59.999Z'),
+      ]
+      await insert({ events: [anEvent({ projectId })], replays })
+      await insert({ replays: [...replays, aCapturedReplay(6, { projectId: newProject() })] })
+      const days = [
+        { ...noEventUsage, day: '2026-11-05', eventsCharged: 1, recordings: 1 },
+        { ...noEventUsage, day: '2026-11-06', recordings: 1 },
+        { ...noEventUsage, day: '2026-11-07', recordings: 1 },
+      ]
+      assert.deepEqual(await store.countUsage(projectId, '2026-11-01', '2026-11-30'), days)
+      assert.deepEqual(await store.countUsage(projectId, '2026-11-06', '2026-11-06'), [days[1]])
+    })
+
     it('counts usage on the day of charge, whatever month the copy that counts arrived in', async () => {
       const projectId = newProject()
       const event = anEvent({ projectId })

@@ -262,6 +262,58 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
     })
   })
 
+  describe(`ManagementStore on ${adapter}: what fronts refuse`, () => {
+    const at = (text: string) => Date.parse(text)
+    const row = { projectId: 1, day: '2026-03-02', reason: 'invalid_json', warning: null }
+
+    it('adds up by day and reason, and remembers the latest', async t => {
+      const { store } = await open(t)
+      const noon = at('2026-03-02T12:00:00Z')
+      await store.addRefused([
+        { ...row, count: 2, lastSeenMs: noon },
+        { ...row, reason: 'empty_batch', count: 1, lastSeenMs: noon },
+        { ...row, projectId: 2, count: 50, lastSeenMs: noon },
+      ])
+      await store.addRefused([{ ...row, count: 3, lastSeenMs: noon - 1_000 }])
+      await store.addRefused([{ ...row, day: '2026-03-03', count: 4, lastSeenMs: at('2026-03-03T01:00:00Z') }])
+      await store.addRefused([])
+      assert.deepEqual(await store.listRefused(1, '2026-03-02'), [
+        { reason: 'empty_batch', count: 1, lastSeenMs: noon },
+        { reason: 'invalid_json', count: 9, lastSeenMs: at('2026-03-03T01:00:00Z') },
+      ])
+      assert.equal((await store.listRefused(1, '2026-03-03'))[0]?.count, 4)
+      await store.deleteRefusedBefore('2026-03-03')
+      assert.deepEqual(
+        (await store.listRefused(1, '2026-03-01')).map(({ count }) => count),
+        [4],
+      )
+      assert.deepEqual(await store.listRefused(2, '2026-03-01'), [])
+    })
+
+    it('raises a warning as often as it counts, with few samples', async t => {
+      const { store } = await open(t)
+      const lastSeenMs = at('2026-03-02T12:00:00Z')
+      const reason = 'events_over_quota'
+      const over = (count: number, sample: number) =>
+        store.addRefused([
+          { ...row, count: 1, lastSeenMs },
+          { ...row, reason, count, lastSeenMs: lastSeenMs + sample, warning: { quota: 10, sample } },
+        ])
+      await over(15, 1)
+      await over(4, 2)
+      await over(1, 3)
+      await over(100, 4)
+      const [warning, ...others] = await store.listWarnings(1, { sinceMs: 0, sampleCountMax: 50 })
+      assert.deepEqual(others, [])
+      assert.deepEqual([warning!.type, warning!.count, warning!.lastSeenMs], [reason, 120, lastSeenMs + 4])
+      assert.deepEqual(
+        warning!.warnings.map(({ timestampMs, details }) => [timestampMs, details.sample, details.quota]),
+        [3, 2, 1].map(sample => [lastSeenMs + sample, sample, 10]),
+      )
+      assert.equal((await store.listRefused(1, '2026-03-02')).find(of => of.reason === reason)?.count, 120)
+    })
+  })
+
   describe(`ManagementStore on ${adapter}: revision`, () => {
     it('moves by one with each write that concerns evaluation, and is the one that the answer names', async t => {
       const { store, chunkStore, revision } = await open(t)

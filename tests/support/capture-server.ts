@@ -5,7 +5,8 @@ import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-thre
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { type CapturedEvent, type CapturedReject, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
-import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
+import { type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
+import { noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { createHttpServer } from '#http/server.ts'
@@ -43,6 +44,10 @@ export const testProject: Project = {
 export interface CaptureServerOptions {
   readonly now?: string
   readonly unknownKeys?: 'reject' | 'accept'
+  readonly importOnly?: boolean
+  readonly quotas?: Partial<Quotas>
+  /** Quotas that are used up, besides those that are 0. */
+  readonly usedUp?: ReadonlySet<QuotaResource>
   /** Stands before the memory log, to make it fail. */
   readonly wrapLog?: (log: EventLogWriter) => EventLogWriter
   readonly threadEntry?: URL
@@ -66,9 +71,16 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   })
   const trustedProxies = parseTrustedProxies('loopback,private')
   if (!trustedProxies.ok) throw new Error(trustedProxies.error)
+  const project = { ...testProject, quotas: { ...noQuotas, ...options.quotas } }
+  const refused = new Map<string, number>()
   const service = createCaptureService({
-    findProject: token => (token === testToken ? testProject : null),
+    findProject: token => (token === testToken ? project : null),
     unknownKeys: options.unknownKeys ?? 'reject',
+    importOnly: options.importOnly ?? false,
+    isOverQuota: ({ quotas }, resource) => quotaOf(quotas, resource) === 0 || options.usedUp?.has(resource) === true,
+    refused: {
+      count: (_projectId, reason, count) => void (count > 0 && refused.set(reason, (refused.get(reason) ?? 0) + count)),
+    },
     eventLog: options.wrapLog?.(log) ?? log,
     clock,
     metrics,
@@ -97,6 +109,8 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     url: `http://127.0.0.1:${port}`,
     clock,
     metrics,
+    /** What arrived and is in neither log, by reason. */
+    refused,
     /** Events and rejects of both logs, in order. */
     async records(): Promise<{ events: CapturedEvent[]; rejects: CapturedReject[] }> {
       const events: CapturedEvent[] = []

@@ -6,6 +6,7 @@ import {
   productTourProperty,
   surveyEventNames,
 } from '#core/events/quota-resource.ts'
+import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 
@@ -50,17 +51,34 @@ export async function countUsage(
         FROM events FINAL WHERE ${chargedIn} AND ${isSurvey} AND import_job_id = 0 GROUP BY day`,
       )
     : []
+  const usage = new Map<string, UsageDay>()
   const toursOf = new Map(tours)
-  return days.map(([day, eventsCharged, eventsImported, exceptions, llmEvents, surveys]) => ({
-    day,
-    eventsCharged: eventsCharged!,
-    eventsImported: eventsImported!,
-    exceptions: exceptions!,
-    llmEvents: llmEvents!,
-    surveyResponses: surveys! - (toursOf.get(day) ?? 0),
-    recordings: 0,
-  }))
+  for (const [day, eventsCharged, eventsImported, exceptions, llmEvents, surveys] of days)
+    usage.set(day, {
+      ...noEventUsage,
+      day,
+      eventsCharged: eventsCharged!,
+      eventsImported: eventsImported!,
+      exceptions: exceptions!,
+      llmEvents: llmEvents!,
+      // What was stored between the two queries is right the next time.
+      surveyResponses: Math.max(0, surveys! - (toursOf.get(day) ?? 0)),
+    })
+  for (const [day, recordings] of await rowsOf<[string, number]>(sessionsPerDay))
+    usage.set(day, { ...noEventUsage, ...usage.get(day), day, recordings })
+  return [...usage.values()].sort((a, b) => (a.day < b.day ? -1 : 1))
 }
+
+/**
+ * A session is charged on the day on which its first replay arrived, and no SDK continues one for longer than a day: what
+ * arrived on the day before tells which of them only go on.
+ */
+const sessionsPerDay = `SELECT toString(day), toFloat64(count()) FROM (
+  SELECT toDate32(min(received_at)) AS day FROM replay_messages
+  WHERE project_id = {project:UInt32} AND received_at >= toDateTime64({from_day:Date32} - 1, 3, 'UTC')
+    AND received_at < toDateTime64({to_day:Date32} + 1, 3, 'UTC')
+  GROUP BY sipHash128(session_id)
+) WHERE day >= {from_day:Date32} GROUP BY day`
 
 const day = 'toString(toDate32(charged_at)) AS day'
 const isSurvey = 'event IN {surveys:Array(String)}'

@@ -14,6 +14,7 @@ import { groupQueries } from './group-queries.ts'
 import { personQueries } from './person-queries.ts'
 import { personalKeyQueries } from './personal-key-queries.ts'
 import { projectQueries } from './project-queries.ts'
+import { refusedQueries } from './refused-queries.ts'
 import { rethrowing } from './rethrowing.ts'
 import type { StateSchema } from './schema.ts'
 import { secretKeyQueries } from './secret-key-queries.ts'
@@ -37,6 +38,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...personQueries(db),
     ...groupQueries(db),
     ...usageQueries(db),
+    ...refusedQueries(db),
     ...warningQueries(db),
 
     async findLogPosition(lane) {

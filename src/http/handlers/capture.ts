@@ -161,7 +161,7 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
   switch (outcome.kind) {
     case 'accepted':
       if (exchange.verdicts !== null) sendVerdicts(verdictsAfter(exchange.verdicts, outcome), exchange)
-      else if (exchange.beacon) exchange.reply.code(204).send()
+      else if (exchange.beacon && !outcome.quotaLeftNothing) exchange.reply.code(204).send()
       else sendJson(exchange.reply, 200, accepted)
       break
     case 'over_quota':

@@ -1,10 +1,16 @@
-// How far the worker is: scripts and tests wait here until what they sent is processed.
+// How far the worker is: scripts and tests wait here until what they sent is processed. And what became of a project's
+// events: what the worker did with the records in the log, and what fronts answered without making one.
 
 import { logLanes } from '#core/events/captured-event.ts'
-import { ingestionStatusSchema, type LaneStatusJson } from '#wire/management.ts'
+import { utcDay } from '#core/usage.ts'
+import { instant } from '#wire/management/shapes.ts'
+import { ingestionStatusSchema, type LaneStatusJson, type OutcomeJson, type RefusedJson } from '#wire/management.ts'
 import { answer } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+
+/** As long as the counts are kept. */
+const lookBackMs = 30 * 86_400_000
 
 export function ingestionStatusRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {
@@ -12,12 +18,19 @@ export function ingestionStatusRoutes(deps: ManagementDeps): ManagementRoute[] {
     path: '/ingestion_status',
     id: 'ingestion_status',
     tag: 'ingestion',
-    summary: 'Appended and processed records of each lane, of the whole instance.',
+    summary: 'Appended and processed records of each lane, of the whole instance; what became of those of the project.',
     scope: 'project:read',
     success: { status: 200, schema: ingestionStatusSchema },
-    handle: async () => {
+    handle: async ({ project }) => {
       const lanes = await Promise.all(logLanes.map(async lane => [lane, await laneStatus(deps, lane)] as const))
-      return answer(200, { lanes: Object.fromEntries(lanes) })
+      const outcomes: OutcomeJson[] = (await deps.management.listOutcomes(project.id)).map(
+        ({ lane, outcome, reason, count }) => ({ lane, outcome, reason, count }),
+      )
+      const fromDay = utcDay(deps.clock.nowMs() - lookBackMs)
+      const refused: RefusedJson[] = (await deps.management.listRefused(project.id, fromDay)).map(
+        ({ reason, count, lastSeenMs }) => ({ reason, count, last_seen: instant(lastSeenMs) }),
+      )
+      return answer(200, { lanes: Object.fromEntries(lanes), outcomes, refused })
     },
   })
 }

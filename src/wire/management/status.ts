@@ -9,8 +9,27 @@ const laneStatusSchema = Type.Object({
   lag_seconds: Type.Number({ description: 'Age of the oldest record that is not processed; 0 when caught up.' }),
 })
 export type LaneStatusJson = Static<typeof laneStatusSchema>
+const outcomeSchema = Type.Object({
+  lane: Type.String(),
+  outcome: Type.Union([Type.Literal('stored'), Type.Literal('dropped'), Type.Literal('rejected')]),
+  reason: Type.String({ description: 'Empty for stored.' }),
+  count: Type.Integer(),
+})
+export type OutcomeJson = Static<typeof outcomeSchema>
+const refusedSchema = Type.Object({
+  reason: Type.String({ description: 'A code of docs/wire/errors.md, such as `events_over_quota`.' }),
+  count: Type.Integer(),
+  last_seen: instantSchema,
+})
+export type RefusedJson = Static<typeof refusedSchema>
 export const ingestionStatusSchema = Type.Object({
   lanes: Type.Object({ main: laneStatusSchema, historical: laneStatusSchema }),
+  outcomes: Type.Array(outcomeSchema, {
+    description: 'What became of the records of this project that were processed so far, repeats included.',
+  }),
+  refused: Type.Array(refusedSchema, {
+    description: 'Events of this project that arrived in the last 30 days and left no record, by reason.',
+  }),
 })
 export type IngestionStatusJson = Static<typeof ingestionStatusSchema>
 

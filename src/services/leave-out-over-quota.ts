@@ -1,0 +1,95 @@
+// Which events of a batch a project's quotas leave out. Quotas are of live events: an import is outside all of them, also
+// one that came by its age. Source: docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
+
+import type { Lane } from '#core/events/captured-event.ts'
+import type { IncomingEvent } from '#core/events/incoming-event.ts'
+import type { PreparedEvents } from '#core/events/prepare-events.ts'
+import {
+  type EventResource,
+  productTourProperty,
+  type QuotaResource,
+  quotaResourceOf,
+} from '#core/events/quota-resource.ts'
+import { filterEvents } from '#core/log/record-filter.ts'
+import type { Project } from '#core/project.ts'
+import { inSlices } from './in-slices.ts'
+
+/** The quotas that are used up; never empty. */
+export type UsedUp = ReadonlySet<EventResource>
+
+export interface LeftOut {
+  readonly count: number
+  readonly countOf: ReadonlyMap<EventResource, number>
+  /** On v0, where nobody asks for each, at most `listedMax` of them. */
+  readonly events: readonly { readonly uuid: string; readonly resource: EventResource }[]
+}
+
+const listedMax = 100_000
+
+const eventResources = ['events', 'exceptions', 'llm_events', 'survey_responses'] as const satisfies EventResource[]
+
+/** Null when every quota has room, which is what each request asks. */
+export function usedUpQuotas(
+  project: Project,
+  isOverQuota: (project: Project, resource: QuotaResource) => boolean,
+): UsedUp | null {
+  const { events, exceptions, llmEvents, surveyResponses } = project.quotas
+  if (events === null && exceptions === null && llmEvents === null && surveyResponses === null) return null
+  const usedUp = eventResources.filter(resource => isOverQuota(project, resource))
+  return usedUp.length === 0 ? null : new Set(usedUp)
+}
+
+/** Gathers what is left out of one request. */
+export class QuotaGate {
+  readonly #usedUp: UsedUp
+  readonly #protocol: 'v0' | 'v1'
+  readonly #countOf = new Map<EventResource, number>()
+  readonly #events: { uuid: string; resource: EventResource }[] = []
+  #count = 0
+
+  constructor(usedUp: UsedUp, protocol: 'v0' | 'v1') {
+    this.#usedUp = usedUp
+    this.#protocol = protocol
+  }
+
+  /** Live events before they are encoded: those that may stay. */
+  pass(events: readonly IncomingEvent[]): IncomingEvent[] {
+    return events.filter(({ name, uuid, propertiesJson }) => {
+      const hasTour = () => Object.hasOwn(JSON.parse(propertiesJson), productTourProperty)
+      const resource = this.#quotaThatLeavesOut(quotaResourceOf(name, hasTour))
+      if (resource !== null) this.#note(resource, () => uuid ?? '')
+      return resource === null
+    })
+  }
+
+  async filter(prepared: PreparedEvents): Promise<{ kept: PreparedEvents; leftOut: LeftOut }> {
+    const acceptedByLane = { ...prepared.acceptedByLane }
+    const { main } = prepared
+    // The other log has nothing but imports.
+    const kept = main === null ? null : await inSlices(filterEvents(main, event => this.#keeps(event, acceptedByLane)))
+    const leftOut = { count: this.#count, countOf: this.#countOf, events: this.#events }
+    return { kept: { ...prepared, main: kept, acceptedByLane }, leftOut }
+  }
+
+  #keeps(event: Parameters<Parameters<typeof filterEvents>[1]>[0], acceptedByLane: Partial<Record<Lane, number>>) {
+    if (event.historicalMigration) return true
+    const own = quotaResourceOf(event.name, () => event.hasProperty(productTourProperty))
+    const resource = this.#quotaThatLeavesOut(own)
+    if (resource === null) return true
+    acceptedByLane[event.lane]!--
+    this.#note(resource, () => event.uuid)
+    return false
+  }
+
+  /** On v1 the quota of events is of all events; on v0 those with a quota of their own go by that one. */
+  #quotaThatLeavesOut(own: EventResource): EventResource | null {
+    if (this.#usedUp.has(own)) return own
+    return this.#protocol === 'v1' && this.#usedUp.has('events') ? 'events' : null
+  }
+
+  #note(resource: EventResource, uuid: () => string): void {
+    this.#count++
+    this.#countOf.set(resource, (this.#countOf.get(resource) ?? 0) + 1)
+    if (this.#protocol === 'v1' || this.#events.length < listedMax) this.#events.push({ uuid: uuid(), resource })
+  }
+}

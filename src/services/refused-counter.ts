@@ -1,0 +1,107 @@
+// Counts what a front does not take, by project, UTC day and reason: the events of the wire that leave no record in the log.
+// Together with the worker's outcomes of the records that there are, every event that arrived under a known key is counted
+// once. Kept in memory and written down every few seconds, so a crash may lose what was counted since; nobody ever waits.
+
+import type { JsonObject } from '#core/json.ts'
+import { utcDay } from '#core/usage.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { RefusedCount, RefusedStore } from '#ports/management-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+export interface RefusedCounter {
+  /**
+   * @param reason a code of docs/wire/errors.md.
+   * @param warning details of an ingestion warning under that reason, which the counted raise; asked for once per flush.
+   */
+  count(projectId: number, reason: string, count: number, warning?: () => JsonObject): void
+  /** Writes what is left. */
+  close(): Promise<void>
+}
+
+/** Of projects, days and reasons together. Beyond it nothing is counted until the next flush that works. */
+const countedMax = 10_000
+/** Rows of one transaction. */
+const rowsPerWrite = 500
+
+type Counted = { -readonly [K in keyof RefusedCount]: RefusedCount[K] }
+
+export function startRefusedCounter(options: {
+  readonly store: Pick<RefusedStore, 'addRefused'>
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly flushMs: number
+}): RefusedCounter {
+  const { store, clock, logger } = options
+  let counts = new Map<string, Counted>()
+  let running: Promise<void> | undefined
+  let isFailing = false
+  let isFull = false
+
+  const timer = setInterval(() => void flushOnce(), options.flushMs)
+  timer.unref()
+
+  return {
+    count(projectId, reason, count, warning) {
+      if (count > 0) add({ projectId, reason, count, warning })
+    },
+    async close() {
+      clearInterval(timer)
+      await running
+      await flush()
+    },
+  }
+
+  function add(counted: Pick<Counted, 'projectId' | 'reason' | 'count'> & { warning: (() => JsonObject) | undefined }) {
+    const { projectId, reason, count, warning } = counted
+    const lastSeenMs = clock.nowMs()
+    const day = utcDay(lastSeenMs)
+    const key = `${projectId} ${day} ${reason}`
+    const known = counts.get(key)
+    if (known !== undefined) {
+      known.count += count
+      known.lastSeenMs = lastSeenMs
+    } else if (counts.size < countedMax) {
+      counts.set(key, { projectId, day, reason, count, lastSeenMs, warning: warning?.() ?? null })
+    } else if (!isFull) {
+      isFull = true
+      logger.warn('refused events of more projects and reasons than can be kept in memory; some are not counted')
+    }
+  }
+
+  function flushOnce(): Promise<void> {
+    running ??= flush().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+
+  /** What fails goes back: the next flush takes it along. One whose answer was lost may so be counted twice. */
+  async function flush(): Promise<void> {
+    if (counts.size === 0) return
+    const rows = [...counts.values()]
+    counts = new Map()
+    isFull = false
+    for (let start = 0; start < rows.length; start += rowsPerWrite) {
+      try {
+        await store.addRefused(rows.slice(start, start + rowsPerWrite))
+        isFailing = false
+      } catch (cause) {
+        putBack(rows.slice(start))
+        if (!isFailing) logger.warn({ err: cause }, 'refused events could not be written down; tried again')
+        isFailing = true
+        return
+      }
+    }
+  }
+
+  function putBack(rows: readonly Counted[]): void {
+    for (const row of rows) {
+      const key = `${row.projectId} ${row.day} ${row.reason}`
+      const newer = counts.get(key)
+      if (newer !== undefined) {
+        newer.count += row.count
+        newer.warning ??= row.warning
+      } else if (counts.size < countedMax) counts.set(key, row)
+    }
+  }
+}
