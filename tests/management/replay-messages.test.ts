@@ -45,7 +45,7 @@ describe('replay messages', () => {
   it('are listed without their snapshots, and lead to the next page with the same bounds', async t => {
     const { events, queries } = scripted()
     const api = await startManagement(t, { events })
-    const { body } = await api.call('GET', `${path}?session_id=s1&distinct_id=ada&after=-7d&before=2026-05-01&limit=1`)
+    const { body } = await api.call('GET', `${path}?session_id=s1&distinct_id=ada&after=-7d&before=-12h&limit=1`)
     assert.deepEqual(body.results, [shown])
     const asked = {
       ...{ projectId: 1, sessionId: 's1', distinctId: 'ada', limit: 1 },
@@ -53,6 +53,7 @@ describe('replay messages', () => {
     }
     const next = new URL(body.next)
     assert.equal(next.searchParams.get('after'), '2026-04-24T12:00:00.000Z')
+    assert.equal(next.searchParams.get('before'), '2026-05-01T00:00:00.000Z')
     await api.call('GET', next.pathname + next.search)
     assert.deepEqual(queries, [asked, { ...asked, after: { timestampMs: replay.timestampMs, uuid } }])
     assert.equal((await api.call('GET', `${path}?cursor=1_2`)).status, 400)
