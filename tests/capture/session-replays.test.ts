@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
+import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
+import { unpackItems } from '#core/events/packed-items.ts'
+import { noQuotas, type Project } from '#core/project.ts'
+import { replayRoutes } from '#http/handlers/replay.ts'
+import { createHttpServer } from '#http/server.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { RefusedInput } from '#services/capture.ts'
+import { createReplayService } from '#services/capture-replay.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import {
+  type DecodeJob,
+  type DecodeOutcome,
+  decodePool,
+  decodeThreadEntry,
+  isUrgentDecodeJob,
+} from '#wire/decode-thread.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+import { aProject } from '../support/state-builders.ts'
+
+// The replay endpoint over a real server, real decode threads and a memory log.
+
+const ok = '{"status":"Ok"}'
+
+function anElement(properties: object = {}) {
+  const given = { token: 'phc_test', distinct_id: 'ada', $session_id: 's-1', $snapshot_data: [{ type: 3 }] }
+  return { event: '$snapshot', properties: { ...given, ...properties } }
+}
+
+interface Options {
+  readonly project?: Partial<Project>
+  readonly unknownKeys?: 'accept'
+  readonly eventLog?: Partial<EventLogWriter>
+}
+
+async function startReplayServer(t: TestContext, options: Options = {}) {
+  const clock = fixedClock('2025-07-01T11:00:00Z')
+  const log = createMemoryEventLog({ nowMs: clock.nowMs })
+  const metrics = createMetrics()
+  const logger = silentLogger()
+  const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
+    ...decodeThreadDefaults,
+    entry: decodeThreadEntry,
+    isUrgent: isUrgentDecodeJob,
+    logger,
+    onRestart: () => undefined,
+  })
+  const project = aProject({ id: 7, apiToken: 'phc_test', ...options.project })
+  const refused: RefusedInput[] = []
+  const leftOut: { reason: string; count: number }[] = []
+  const keepRefused = (input: RefusedInput) => void refused.push(input)
+  const replay = createReplayService({
+    findProject: token => (token === project.apiToken ? project : null),
+    unknownKeys: options.unknownKeys ?? 'reject',
+    isOverQuota: ({ quotas }, resource) => resource === 'recordings' && quotas.recordings === 0,
+    keepRefused,
+    refused: { count: (_projectId, reason, count) => void leftOut.push({ reason, count }) },
+    eventLog: { ...log, ...options.eventLog },
+    monotonicNowMs: clock.nowMs,
+    metrics,
+    logger,
+  })
+  const routes = replayRoutes({
+    replay,
+    keepRefused,
+    decodeThreads: decodePool(decodeThreads),
+    clock,
+    random: () => 7,
+  })
+  const server = createHttpServer({ routes, logger, metrics, authorize: async () => false })
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  const { port } = server.server.address() as AddressInfo
+  t.after(async () => {
+    await server.close()
+    await decodeThreads.close()
+  })
+  return {
+    metrics,
+    refused,
+    leftOut,
+    async call(path: string, body?: unknown, init: RequestInit = {}) {
+      const sent = body instanceof Uint8Array || typeof body === 'string' ? body : JSON.stringify(body)
+      const post = body === undefined ? {} : { method: 'POST', body: sent as string }
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { ...post, ...init })
+      return { status: response.status, text: await response.text(), headers: response.headers }
+    },
+    async kept() {
+      const { records } = await log.read('main', 0, { recordCountMax: 1e9, bytesMax: 1e9 })
+      return records.map(record => {
+        assert.ok(record.kind === 'replay')
+        return record.replay
+      })
+    },
+  }
+}
+
+describe('the replay endpoint', () => {
+  it('keeps a request for its project, under both spellings, by POST and by GET', async t => {
+    const server = await startReplayServer(t)
+    for (const path of ['/s/', '/s', '/s/?compression=gzip-js&_=1751367600000&ver=1.2'])
+      assert.deepEqual(await server.call(path, gzipSync(JSON.stringify([anElement()]))).then(textAndStatus), [200, ok])
+    const inQuery = `/s/?data=${encodeURIComponent(JSON.stringify(anElement()))}`
+    assert.deepEqual(textAndStatus(await server.call(inQuery)), [200, ok])
+    const kept = await server.kept()
+    assert.deepEqual(
+      kept.map(({ projectId, sessionId, itemCount }) => [projectId, sessionId, itemCount]),
+      Array(4).fill([7, 's-1', 1]),
+    )
+    const { values } = await server.metrics.eventsAccepted.get()
+    assert.equal(values.find(({ labels }) => labels.lane === 'replay')?.value, 4)
+  })
+
+  it('answers browsers of any origin, and 204 to a page that is closing', async t => {
+    const server = await startReplayServer(t)
+    const headers = { origin: 'https://shop.example' }
+    const preflight = await server.call('/s/', undefined, { method: 'OPTIONS', headers })
+    assert.equal(preflight.status, 200)
+    const answer = await server.call('/s/?beacon=1', [anElement()], { headers })
+    assert.deepEqual(textAndStatus(answer), [204, ''])
+    assert.equal(answer.headers.get('access-control-allow-origin'), 'https://shop.example')
+    assert.equal((await server.call('/s/?beacon=x', [anElement()])).status, 400)
+  })
+
+  it('has large bodies read in a thread, and keeps them the same', async t => {
+    const server = await startReplayServer(t)
+    const noise = randomBytes(700_000).toString('base64')
+    const items = [{ type: 2, data: noise }, { n: 1 }]
+    const text = JSON.stringify([anElement({ $snapshot_data: items }), anElement({ $snapshot_data: { last: true } })])
+    assert.equal((await server.call('/s/', text)).status, 200)
+    assert.equal((await server.call('/s/', gzipSync(text))).status, 200)
+    for (const replay of await server.kept()) {
+      assert.deepEqual([replay.projectId, replay.itemCount], [7, 3])
+      const json = await unpackItems(replay.items, replay.itemsBytes)
+      assert.deepEqual(JSON.parse(json.toString()), [...items, { last: true }])
+    }
+    const refusal = await server.call('/s/', JSON.stringify([anElement({ $session_id: 'a_b', $snapshot_data: items })]))
+    assert.deepEqual([refusal.status, JSON.parse(refusal.text).code], [400, 'invalid_session_id'])
+  })
+
+  it('takes 25 MiB and no byte more', async t => {
+    const server = await startReplayServer(t)
+    const limit = 25 * 1024 * 1024
+    const codeOf = async (body: string) => JSON.parse((await server.call('/s/', body)).text).code
+    assert.equal(await codeOf('['.padEnd(limit, '?')), 'invalid_json', 'it was read')
+    const tooLarge = await server.call('/s/', '['.padEnd(limit + 1, '?'))
+    const { code, detail } = JSON.parse(tooLarge.text)
+    assert.deepEqual([tooLarge.status, code], [413, 'payload_too_large'])
+    assert.equal(detail, 'maximum event size exceeded: Request body exceeds limit of 26214400 bytes')
+  })
+
+  it('says when the quota is used up, before it looks at the snapshots, and stores nothing', async t => {
+    const server = await startReplayServer(t, { project: { quotas: { ...noQuotas, recordings: 0 } } })
+    const limited = [200, '{"status":"Ok","quota_limited":["recordings"]}']
+    assert.deepEqual(textAndStatus(await server.call('/s/', [anElement()])), limited)
+    assert.deepEqual(textAndStatus(await server.call('/s/?beacon=1', [anElement({ $session_id: 1 })])), limited)
+    assert.deepEqual(await server.kept(), [])
+    assert.deepEqual(server.refused, [])
+  })
+
+  it('refuses an unknown key, unless those are to be accepted', async t => {
+    const server = await startReplayServer(t)
+    const answer = await server.call('/s/', [anElement({ token: 'phc_other', $session_id: 1 })])
+    assert.deepEqual([answer.status, JSON.parse(answer.text).code], [401, 'unknown_api_key'])
+    const open = await startReplayServer(t, { unknownKeys: 'accept' })
+    assert.deepEqual(textAndStatus(await open.call('/s/', [anElement({ token: 'phc_other' })])), [200, ok])
+    assert.deepEqual(await open.kept(), [])
+  })
+
+  it('hands on what it refuses, with its key and its reason', async t => {
+    const server = await startReplayServer(t)
+    const codeOf = async (body: unknown) => JSON.parse((await server.call('/s/', body)).text).code
+    assert.equal(await codeOf([anElement({ $session_id: undefined })]), 'missing_session_id')
+    assert.equal(await codeOf([anElement({ $snapshot_data: 5 })]), 'missing_snapshot_data')
+    assert.equal(await codeOf([anElement(), 5]), 'invalid_shape')
+    assert.equal(await codeOf('{'), 'invalid_json')
+    assert.deepEqual(
+      server.refused.map(({ token, reason, lane, body }) => [token, reason, lane, body !== '']),
+      [
+        ['phc_test', 'missing_session_id', 'replay', true],
+        ['phc_test', 'missing_snapshot_data', 'replay', true],
+        ['phc_test', 'invalid_shape', 'replay', true],
+        [null, 'invalid_json', 'replay', false],
+      ],
+    )
+  })
+
+  it('answers only when the log has the record, and 503 with a pause when the log refuses', async t => {
+    const order: string[] = []
+    const slow = {
+      append: async () => {
+        await new Promise(resolve => setImmediate(resolve))
+        order.push('durable')
+      },
+    }
+    const server = await startReplayServer(t, { eventLog: slow })
+    assert.equal((await server.call('/s/', [anElement()])).status, 200)
+    order.push('answered')
+    assert.deepEqual(order, ['durable', 'answered'])
+    const append = () => Promise.reject(new PortError('event-log', 'full'))
+    const full = await startReplayServer(t, { eventLog: { append } })
+    const answer = await full.call('/s/', [anElement()])
+    assert.deepEqual([answer.status, JSON.parse(answer.text).code], [503, 'transient_error'])
+    assert.ok(Number(answer.headers.get('retry-after')) >= 1)
+  })
+})
+
+function textAndStatus({ status, text }: { status: number; text: string }): [number, string] {
+  return [status, text]
+}
