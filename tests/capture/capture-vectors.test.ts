@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { QuotaResource } from '#core/events/quota-resource.ts'
 import { PortError } from '#ports/port-error.ts'
 import vectorFile from '../conformance/ingestion-vectors.json' with { type: 'json' }
 import { startCaptureServer } from '../support/capture-server.ts'
@@ -31,12 +32,10 @@ interface Vector {
   readonly steps?: unknown
 }
 
-const groups = new Set(['transport', 'auth', 'shape', 'coerce', 'timestamp', 'historical', 'sink'])
-/** What this edge does not decide yet, or a later stage does. */
-const elsewhere = new Map([['historical-113', 'an import-only deployment']])
+const groups = new Set(['transport', 'auth', 'shape', 'coerce', 'timestamp', 'historical', 'quota', 'sink'])
 
 const vectors = (vectorFile.vectors as readonly unknown[] as readonly Vector[]).filter(
-  vector => groups.has(vector.group) && !elsewhere.has(vector.id) && vector.steps === undefined,
+  vector => groups.has(vector.group) && vector.steps === undefined,
 )
 
 describe('capture edge, ingestion vectors', () => {
@@ -47,6 +46,9 @@ describe('capture edge, ingestion vectors', () => {
       const server = await startCaptureServer(t, {
         ...(vector.now === undefined ? {} : { now: vector.now }),
         ...(rerouting?.enabled === true ? { rerouteOlderThanDays: rerouting.days } : {}),
+        importOnly: config?.mode === 'import',
+        usedUp: new Set(config?.quota_limited as QuotaResource[]),
+        quotas: { events: 1, exceptions: 1, llmEvents: 1, surveyResponses: 1 },
         unknownKeys: config?.token_validation === 'off' ? 'accept' : 'reject',
         wrapLog: log =>
           config?.sink === 'unavailable'

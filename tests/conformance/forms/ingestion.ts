@@ -114,7 +114,9 @@ function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Ne
         geoipTable = value as GeoipTable
         break
       case 'mode':
-        throw new CannotRun(`the service has no mode "${String(value)}"`)
+        if (value !== 'import') throw new CannotRun(`the service has no mode "${String(value)}"`)
+        settings.PENNON_IMPORT_ONLY = 'true'
+        break
       case 'project':
       case 'quota_limited':
         break // of the project: once the service runs
