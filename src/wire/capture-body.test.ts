@@ -90,8 +90,10 @@ describe('readCaptureBody', () => {
     const bodies = { br: brotliCompressSync(json), zstd: zstdCompressSync(json), deflate: deflateSync(json) }
     for (const [contentEncoding, body] of Object.entries(bodies)) assert.equal(read(body, { contentEncoding }), json)
     assert.equal(read(deflateRawSync(json), { contentEncoding: 'deflate' }), json)
-    for (const contentEncoding of ['br', 'zstd', 'deflate', 'identity', 'lz4'])
-      assert.equal(read(json, { contentEncoding }), json)
+    // Raw deflate takes the first bytes of the second for a whole stream.
+    for (const body of [json, '{\n  "event": 1}'])
+      for (const contentEncoding of ['br', 'zstd', 'deflate', 'identity', 'lz4'])
+        assert.equal(read(body, { contentEncoding }), body)
   })
   it('decompresses lz64 wherever it is announced: query, form and header, bare and in a form, on every path', () => {
     const lz64 = compressToBase64(json)

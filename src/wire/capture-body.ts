@@ -6,7 +6,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64, looksLikeBase64 } from './base64.ts'
 import { captureErrors } from './capture-errors.ts'
 import { formField, isRepeatedField } from './form-fields.ts'
-import { gunzip, type Inflated, inflateEncoding, isGzip } from './inflate.ts'
+import { gunzip, type Inflated, inflateEncoding, isGzip, startsAsGzip } from './inflate.ts'
 import { decompressLz64 } from './lz64.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -76,7 +76,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   if (inForm && compression === 'gzip' && looksLikeBase64(payload)) {
     const decoded = decodeBase64(payload)
     // posthog-js 1.78 announces gzip and sends base64 of plain JSON.
-    if (decoded !== null && isGzip(decoded)) payload = decoded
+    if (decoded !== null && startsAsGzip(decoded)) payload = decoded
     else if (decoded !== null) compression = null
   }
 

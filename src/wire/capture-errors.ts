@@ -32,6 +32,7 @@ export const captureErrors = {
     'payload_too_large',
     `${tooLarge} Request holds more than ${captureValueCountMax} values`,
   ),
+  bodyReadTimeout: wireError(408, 'body_read_timeout', 'client stopped sending data'),
   missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),
   formExpected: decodeError('invalid_form', 'expected form data in POST request payload'),
   invalidForm: decodeError('invalid_form', 'invalid urlencoded form data'),

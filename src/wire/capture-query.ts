@@ -54,9 +54,9 @@ function isSendTime(epochMs: number): boolean {
   return epochMs >= sendTimeFromMs && epochMs < sendTimeBeforeMs
 }
 
-/** Null when absent or empty, NaN when it is no integer or there are several. */
+/** Null when absent, NaN when it is no integer or there are several. */
 function integerOf(value: string | readonly string[] | undefined): number | null {
-  if (value === undefined || value === '') return null
+  if (value === undefined) return null
   return typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value) ? Number(value) : Number.NaN
 }
 

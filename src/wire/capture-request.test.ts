@@ -224,8 +224,16 @@ describe('parseCaptureQuery', () => {
       assert.equal(query.ok && query.value.verbose, expected, verbose)
     }
   })
-  it('ignores send times before 2021, so seconds too, and empty ones', () => {
-    for (const _ of ['1751367610', '-5', '']) {
+  it('refuses what is no integer, the empty text included', () => {
+    for (const name of ['_', 'sent_at', 'beacon']) {
+      for (const value of ['', '1.5', 'x', '0x1', ' 1', '2025-07-01T10:00:00Z']) {
+        const query = parseCaptureQuery({ [name]: value })
+        assert.equal(query.ok ? null : query.error.attr, name, `${name}=${value}`)
+      }
+    }
+  })
+  it('ignores send times before 2021, so seconds too', () => {
+    for (const _ of ['1751367610', '-5']) {
       const query = parseCaptureQuery({ _ })
       assert.equal(query.ok && query.value.sentAtMs, null)
     }

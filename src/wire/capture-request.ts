@@ -81,7 +81,9 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
     if (isPerformanceEvent(item)) continue
     kept.push(index)
     const event = incomingEvent(item, payload, slices, index * slicesPerItem, ids)
-    if (event === null) return refuse(unknownShape('distinct_id'))
+    // An item that is no event breaks its envelope, like one without a name.
+    if (event === 'offset' && envelope !== null) return refuse(captureErrors.missingEventName)
+    if (typeof event === 'string') return refuse(unknownShape(event))
     events.push(event)
   }
   return ok({
@@ -175,7 +177,7 @@ export function faultOfFields(item: Fields): string | null {
   if (!isTextOrAbsent(uuid) || (typeof uuid === 'string' && uuid !== '' && parseUuid(uuid) === null)) return 'uuid'
   if (properties !== undefined && !isMap(properties)) return 'properties'
   if (!isTextOrAbsent(timestamp)) return 'timestamp'
-  if (offset !== undefined && offset !== null && !isInteger64(offset)) return 'offset'
+  if (offset !== undefined && offset !== null && typeof offset !== 'number') return 'offset'
   if ($set !== undefined && $set !== null && !isMap($set)) return '$set'
   return setOnce !== undefined && setOnce !== null && !isMap(setOnce) ? '$set_once' : null
 }
@@ -255,19 +257,20 @@ export function idAllowance(): IdAllowance {
   return { bytesLeft: structuredIdBytesMax }
 }
 
-/** Null: its id is a list or an object and too long. */
+/** The field that makes it none: its id is a list or an object and too long, its offset is written as a fraction or too large. */
 export function incomingEvent(
   item: Fields,
   payload: CapturePayload,
   slices: ItemSlices,
   base: number,
   ids: IdAllowance,
-): IncomingEvent | null {
+): IncomingEvent | 'distinct_id' | 'offset' {
+  if (typeof item.offset === 'number' && !isInteger64(textAt(payload, slices, base + slice.offset)!)) return 'offset'
   const properties = isObject(item.properties) ? item.properties : emptyProperties
   const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
   const cookielessMode = properties.$cookieless_mode
   const distinctId = distinctIdOf(item, payload, slices, base, ids)
-  if (distinctId === undefined) return null
+  if (distinctId === undefined) return 'distinct_id'
   return {
     name: hasName(item) ? (item.event as string) : '$identify',
     distinctId,
@@ -361,7 +364,10 @@ function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'string'
 }
 
-/** What fits 64 bits; a fraction does not. */
-function isInteger64(value: unknown): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) <= 2 ** 63
+/** Whether a number, as it is written, is an integer of 64 bits: `1.0`, `1e3` and 2^63 are none. Source: docs/wire/ingestion.md 2.2. */
+function isInteger64(literal: string): boolean {
+  if (literal.length <= 18) return /^-?\d+$/.test(literal)
+  if (!/^-?\d{18,19}$/.test(literal)) return false
+  const integer = BigInt(literal)
+  return BigInt.asIntN(64, integer) === integer
 }

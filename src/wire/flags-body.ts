@@ -7,7 +7,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from './base64.ts'
 import { decideErrors, unsupportedContentType } from './decide-errors.ts'
 import { formField } from './form-fields.ts'
-import { gunzip, type Inflated, inflateEncoding } from './inflate.ts'
+import { gunzip, type Inflated, inflateEncoding, startsAsGzip } from './inflate.ts'
 import { hasMoreValuesThan } from './json-value-count.ts'
 import { decompressLz64 } from './lz64.ts'
 import { parseTolerantJson } from './tolerant-json.ts'
@@ -83,10 +83,6 @@ function decodeLz64(
   if (decompressed.kind === 'too_large') return err('decompressed_too_large')
   // Replaced as in every other body that is no Unicode.
   return decompressed.kind === 'broken' ? err(decideErrors.invalidJson) : parse(decompressed.text.toWellFormed())
-}
-
-function startsAsGzip(bytes: Buffer): boolean {
-  return bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
 function inflated(result: Inflated): DecodedBody {

@@ -16,7 +16,11 @@ const chunkBytesMin = 1024
 const gzipTrailerBytes = 4
 
 export function isGzip(bytes: Uint8Array): boolean {
-  return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 0x08
+  return bytes.length > 2 && startsAsGzip(bytes) && bytes[2] === 0x08
+}
+
+export function startsAsGzip(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
 /**
@@ -40,11 +44,13 @@ export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   })
 }
 
-/** What `info` makes of the answer; Node's types leave it out. */
-const gunzipWithEngine = gunzipSync as unknown as (
+type WithEngine = (
   bytes: Buffer,
   options: ZlibOptions,
-) => { buffer: Buffer; engine: { _outBuffer: unknown } }
+) => { buffer: Buffer; engine: { _outBuffer: unknown; readonly bytesWritten: number } }
+/** What `info` makes of the answer; Node's types leave it out. */
+const gunzipWithEngine = gunzipSync as unknown as WithEngine
+const inflateRawWithEngine = inflateRawSync as unknown as WithEngine
 
 /** What a `Content-Encoding` other than gzip names; `broken` also when it names none of them. */
 export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax: number): Inflated {
@@ -55,10 +61,21 @@ export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax:
     case 'zstd':
       return inflateWith(() => zstdDecompressSync(bytes, options))
     case 'deflate':
-      return inflateWith(() => (bytes[0] === 0x78 ? inflateSync(bytes, options) : inflateRawSync(bytes, options)))
+      return bytes[0] === 0x78 ? inflateWith(() => inflateSync(bytes, options)) : inflateRaw(bytes, options)
     default:
       return { kind: 'broken' }
   }
+}
+
+/** Without a checksum anything may decode, JSON that begins with a line break for one, but not all of it. */
+function inflateRaw(bytes: Buffer, options: ZlibOptions): Inflated {
+  let bytesRead = 0
+  const inflated = inflateWith(() => {
+    const { buffer, engine } = inflateRawWithEngine(bytes, { ...options, info: true })
+    bytesRead = engine.bytesWritten
+    return buffer
+  })
+  return inflated.kind === 'bytes' && bytesRead < bytes.length ? { kind: 'broken' } : inflated
 }
 
 function inflateWith(inflate: () => Buffer): Inflated {

@@ -87,7 +87,7 @@ function listOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Ite
 /** Splits items into events and those that are none, which have their verdicts then. */
 function judge(
   { items, needsName }: ItemList,
-  eventAt: (item: Fields, place: number) => IncomingEvent | null,
+  eventAt: (item: Fields, place: number) => ReturnType<typeof incomingEvent>,
 ): { events: IncomingEvent[]; places: number[]; faults: ItemFault[]; verdicts: VerdictCollector } {
   const events: IncomingEvent[] = []
   const places: number[] = []
@@ -101,13 +101,13 @@ function judge(
       verdicts.add({ ...of, result: 'drop', reason: 'dropped_performance_event', field: null })
       continue
     }
-    const event = fault === null ? eventAt(item as Fields, place) : null
-    if (event !== null) {
+    const event = fault === null ? eventAt(item as Fields, place) : fault.field
+    if (typeof event !== 'string') {
       events.push(event)
       places.push(place)
       continue
     }
-    const { reason, field } = fault ?? { reason: 'invalid_shape', field: 'distinct_id' }
+    const { reason, field } = fault ?? { reason: 'invalid_shape', field: event }
     const uuid = isObject(item) && field !== 'uuid' ? uuidOf(item) : null
     verdicts.add({ index: place, uuid, event: nameOf(item), result: 'reject', reason, field: field || null })
     if (faults.length < rejectCountMax)

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { nestingDepthMax, slice, sliceItems, slicesPerItem } from './json-slices.ts'
 
-const parts = ['properties', '$set', '$set_once', 'distinct_id'] as const
-const partSlices = [slice.properties, slice.set, slice.setOnce, slice.distinctId]
+const parts = ['properties', '$set', '$set_once', 'distinct_id', 'offset'] as const
+const partSlices = [slice.properties, slice.set, slice.setOnce, slice.distinctId, slice.offset]
 
 function slicesOf(json: string, listKey: string | null, itemCount: number): (string | undefined)[][] {
   const bytes = Buffer.from(json)

@@ -18,9 +18,9 @@ export function valueCountAtMost(json: Uint8Array): number {
 /** Where the parts of the items lie, as pairs of byte offsets; a start of 0 means that the part is absent. */
 export type ItemSlices = Int32Array
 
-export const slicesPerItem = 10
+export const slicesPerItem = 12
 /** Offset of each part's pair within the numbers of one item. */
-export const slice = { item: 0, properties: 2, set: 4, setOnce: 6, distinctId: 8 } as const
+export const slice = { item: 0, properties: 2, set: 4, setOnce: 6, distinctId: 8, offset: 10 } as const
 
 /** Deeper values are refused, as they are upstream: whatever walks a value later may do so by recursion. */
 export const nestingDepthMax = 128
@@ -114,19 +114,28 @@ function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base
   return at + 1
 }
 
-const propertiesKey = Buffer.from('properties')
-const setKey = Buffer.from('$set')
-const setOnceKey = Buffer.from('$set_once')
-const distinctIdKey = Buffer.from('distinct_id')
-const dollarDistinctIdKey = Buffer.from('$distinct_id')
+type Part = (typeof slice)[keyof typeof slice]
+const namedParts: ReadonlyMap<string, Part> = new Map([
+  ['properties', slice.properties],
+  ['distinct_id', slice.distinctId],
+  ['$distinct_id', slice.distinctId],
+  ['$set', slice.set],
+  ['$set_once', slice.setOnce],
+  ['offset', slice.offset],
+])
+/** By the length of the key, which no two share: most keys are told apart without being read. */
+const partOfLength: readonly ({ readonly key: Buffer; readonly part: Part } | undefined)[] = (() => {
+  const parts: { key: Buffer; part: Part }[] = []
+  for (const [name, part] of namedParts) parts[name.length] = { key: Buffer.from(name), part }
+  return parts
+})()
 
 /** The part that a key names, as its offset in `slice`; 0 for every other key. */
-function partOf(json: Uint8Array, start: number, end: number): number {
-  if (isKey(json, start, end, propertiesKey)) return slice.properties
-  if (isKey(json, start, end, distinctIdKey)) return slice.distinctId
-  if (isKey(json, start, end, setKey)) return slice.set
-  if (isKey(json, start, end, setOnceKey)) return slice.setOnce
-  return isKey(json, start, end, dollarDistinctIdKey) ? slice.distinctId : 0
+function partOf(json: Uint8Array, start: number, end: number): Part {
+  const candidate = partOfLength[end - start - 2]
+  if (candidate !== undefined && isKey(json, start, end, candidate.key)) return candidate.part
+  if (!hasBackslash(json, start, end)) return 0
+  return namedParts.get(unescaped(json, start, end) as string) ?? 0
 }
 
 /** Whether the string from quote to quote is this key; keys written with escapes are read as `JSON.parse` reads them. */

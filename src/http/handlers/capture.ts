@@ -21,6 +21,7 @@ import {
 } from '#wire/decode-capture.ts'
 import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+import { withBodyOfGet } from '../body-of-get.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface CaptureRouteDependencies {
@@ -51,19 +52,19 @@ const accepted = '{"status":"Ok"}'
 const retryAfterSecondsMax = 30
 
 export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
-  return capturePaths.flatMap(capturePath =>
-    (['POST', 'GET'] as const).map(
-      (method): Route => ({
-        method,
-        path: capturePath.path,
-        access: 'project_key',
-        group: 'capture',
-        bodyLimitBytes: captureBodyBytesMax,
-        tooLarge: captureErrors.bodyTooLarge,
-        handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
-      }),
-    ),
-  )
+  return capturePaths.flatMap(capturePath => {
+    const post: Route = {
+      method: 'POST',
+      path: capturePath.path,
+      access: 'project_key',
+      group: 'capture',
+      bodyLimitBytes: captureBodyBytesMax,
+      tooLarge: captureErrors.bodyTooLarge,
+      stalled: captureErrors.bodyReadTimeout,
+      handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
+    }
+    return [post, { ...post, method: 'GET', handler: withBodyOfGet(post) }]
+  })
 }
 
 /** What an answer takes: kept while events wait for the disk, when the request that was parsed is not needed any more. */

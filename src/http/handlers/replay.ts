@@ -12,6 +12,7 @@ import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
 import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/decode-replay.ts'
 import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thread.ts'
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
+import { withBodyOfGet } from '../body-of-get.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface ReplayRouteDependencies {
@@ -30,15 +31,17 @@ const overQuota = '{"status":"Ok","quota_limited":["recordings"]}'
 const retryAfterSecondsMax = 30
 
 export function replayRoutes(dependencies: ReplayRouteDependencies): Route[] {
-  return (['POST', 'GET'] as const).map(method => ({
-    method,
+  const post: Route = {
+    method: 'POST',
     path: '/s',
     access: 'project_key',
     group: 'capture',
     bodyLimitBytes: replayBodyBytesMax,
     tooLarge: replayErrors.bodyTooLarge,
+    stalled: captureErrors.bodyReadTimeout,
     handler: (request, reply) => handleReplay(dependencies, request, reply),
-  }))
+  }
+  return [post, { ...post, method: 'GET', handler: withBodyOfGet(post) }]
 }
 
 async function handleReplay(

@@ -1,0 +1,308 @@
+// What a v0 body may say: shapes, types of fields, tokens, distinct ids and uuids. One row for each rule of
+// docs/wire/ingestion.md 2, written as clients write them.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { type CaptureEdge, startCaptureEdge } from '../support/capture-edge.ts'
+import { testToken } from '../support/capture-server.ts'
+
+let edge: CaptureEdge
+before(async () => {
+  edge = await startCaptureEdge()
+})
+after(() => edge.close())
+
+const json = JSON.stringify
+const item = { event: 'e', distinct_id: 'u' }
+const event = { ...item, api_key: testToken }
+/** An event of which the fields are written out. */
+const written = (fields: string) => `{"api_key":"${testToken}","event":"e",${fields}}`
+const uuid = '0197c5a0-0000-7000-8000-000000000abc'
+
+async function sent(body: string | object, path = '/e/') {
+  return edge.send({ path, body: typeof body === 'string' ? body : json(body) })
+}
+
+function stores(
+  rows: readonly (readonly [what: string, body: string | object, expected: Partial<CapturedEvent>, path?: string])[],
+) {
+  for (const [what, body, expected, path] of rows) {
+    it(`takes ${what}`, async () => {
+      const answer = await sent(body, path)
+      assert.equal(answer.status, 200, answer.body)
+      assert.equal(answer.events.length, 1)
+      const [stored] = answer.events
+      for (const [field, value] of Object.entries(expected))
+        assert.equal(stored![field as keyof CapturedEvent], value, field)
+    })
+  }
+}
+
+function refuses(
+  rows: readonly (readonly [what: string, body: string | object, detail: string, status?: number, path?: string])[],
+) {
+  for (const [what, body, detail, status = 400, path] of rows) {
+    it(`refuses ${what}`, async () => {
+      const answer = await sent(body, path)
+      assert.deepEqual([answer.status, answer.detail], [status, detail])
+      assert.deepEqual(answer.events, [])
+    })
+  }
+}
+
+const noShape = 'failed to parse request: data did not match any variant of untagged enum RawRequest'
+const noName = 'failed to hydrate events from request: non-engage request missing event name attribute'
+const noId = 'event submitted without a distinct_id'
+const noKey = 'event submitted without an api_key'
+const twoKeys = 'batch submitted with inconsistent api_key values'
+const badKey = (fault: string) => `API key is not valid: ${fault}`
+const unknownKey = 'API key does not belong to any project. Check the project API key in your PostHog project settings'
+
+describe('shapes of v0', () => {
+  it('are a list, a batch, an event, or an update of a person on /engage', async () => {
+    const bodies: [object, number, string?][] = [
+      [[event, { ...item, token: testToken }, item], 3],
+      [{ api_key: testToken, batch: [item, item] }, 2],
+      [{ token: testToken, batch: [item], sent_at: null, historical_migration: null }, 1],
+      [{ api_key: testToken, batch: [{ event: '$performance_event' }, item] }, 1],
+      [[{ event: '$performance_event' }], 0],
+      [{ api_key: 'phx_bad', batch: [{ event: '$performance_event' }] }, 0],
+      [{ api_key: testToken, batch: [item] }, 1, '/engage/'],
+    ]
+    for (const [body, count, path] of bodies) {
+      const answer = await sent(body, path)
+      assert.deepEqual([answer.status, answer.events.length], [200, count], json(body))
+    }
+  })
+  stores([
+    ['a batch before an event', { api_key: testToken, batch: [item], event: 'root' }, { name: 'e' }],
+    [
+      'a nameless update on /engage',
+      { api_key: testToken, distinct_id: 'u', $set: { a: 1 } },
+      { name: '$identify', setJson: '{"a":1}' },
+      '/engage',
+    ],
+    ['a named event on /engage', event, { name: 'e' }, '/engage/'],
+    [
+      'the token of the envelope before those of items',
+      { api_key: testToken, batch: [{ ...item, token: 'phc_x' }] },
+      { token: testToken },
+    ],
+  ])
+  refuses([
+    ['text', '"text"', noShape],
+    ['a number', '5', noShape],
+    ['a list of lists', [[event]], noShape],
+    ['a list with a nameless item', [event, { distinct_id: 'u' }], noShape],
+    ['a list of nameless items on /engage', [{ token: testToken, distinct_id: 'u' }], noShape, 400, '/engage'],
+    ['an empty list', [], 'request holds no event'],
+    ['an empty batch before its bad key', { api_key: 'phx_', batch: [] }, 'request holds no event'],
+    ['an object without a name', { api_key: testToken, distinct_id: 'u' }, noName],
+    ['a name that is null', { ...event, event: null }, noName],
+    ['a batch without a key', { batch: [item] }, noName],
+    ['a batch keyed by $token', { $token: testToken, batch: [item] }, noName],
+    ['a batch with a nameless item', { api_key: testToken, batch: [item, { distinct_id: 'u' }] }, noName],
+    ['a batch with a name that is a number', { api_key: testToken, batch: [{ ...item, event: 5 }] }, noName],
+    ['a batch that is an object', { api_key: testToken, batch: { 0: item } }, noName],
+    ['a batch whose import flag is text', { api_key: testToken, historical_migration: 'true', batch: [item] }, noName],
+    ['a batch whose send time is a number', { api_key: testToken, sent_at: 5, batch: [item] }, noName],
+    ['a batch with two keys', { api_key: testToken, token: testToken, batch: [item] }, noShape],
+    ['a batch with a key that is a number', { api_key: 5, batch: [item] }, noShape],
+    ['an empty name', { ...event, event: '' }, 'event submitted with an empty event name'],
+    ['an empty name on /engage', { ...event, event: '' }, 'event submitted with an empty event name', 400, '/engage'],
+  ])
+})
+
+describe('fields of a v0 event', () => {
+  stores([
+    ['no properties', event, { propertiesJson: '{}' }],
+    [
+      'the list that PHP makes of empty properties',
+      { ...event, properties: [], $set: [] },
+      { propertiesJson: '{}', setJson: null },
+    ],
+    [
+      '$set beside properties, and null',
+      { ...event, $set: { a: 1 }, $set_once: null },
+      { setJson: '{"a":1}', setOnceJson: null },
+    ],
+    ['a timestamp that is null', { ...event, timestamp: null }, { timestampMs: Date.parse('2025-07-01T11:00:00Z') }],
+    ['an offset that is null', { ...event, offset: null }, {}],
+    ['the largest offset', written('"distinct_id":"u","offset":9223372036854775807'), { timestampMs: 0 }],
+    ['the smallest offset', written('"distinct_id":"u","offset":-9223372036854775808'), {}],
+    [
+      'offsets under a key in escapes',
+      written('"distinct_id":"u","\\u006fffset":1000'),
+      { timestampMs: Date.parse('2025-07-01T10:59:59Z') },
+    ],
+    ['a uuid', { ...event, uuid }, { uuid }],
+    ['a uuid in capitals', { ...event, uuid: uuid.toUpperCase() }, { uuid }],
+    ['a uuid without dashes', { ...event, uuid: uuid.replaceAll('-', '') }, { uuid }],
+    ['a uuid in braces', { ...event, uuid: `{${uuid}}` }, { uuid }],
+    ['a uuid as a URN', { ...event, uuid: `urn:uuid:${uuid}` }, { uuid }],
+    ['the uuid of nobody', { ...event, uuid: '00000000-0000-0000-0000-000000000000' }, {}],
+    ['an empty uuid, and messageId', { ...event, uuid: '', messageId: uuid }, { uuid }],
+    ['a messageId that is no uuid', { ...event, messageId: '1' }, {}],
+    [
+      'keys that nobody reads',
+      { ...event, type: 'capture', library: 5, ip: '1.1.1.1', $unset: ['a'], context: {} },
+      { propertiesJson: '{}', ip: '127.0.0.1' },
+    ],
+    [
+      'NUL in properties',
+      written('"distinct_id":"u","properties":{"a":"\\u0000"}'),
+      { propertiesJson: '{"a":"\\u0000"}' },
+    ],
+    ['whole characters in escapes', written('"distinct_id":"u","properties":{"a":"\\ud83d\\ude00\\\\ud800"}'), {}],
+    [
+      'the last of repeated properties',
+      written('"distinct_id":"u","properties":{"a":1},"properties":{"b":2}'),
+      { propertiesJson: '{"b":2}' },
+    ],
+    ['a name of 200 astral characters', { ...event, event: '😀'.repeat(201) }, { name: '😀'.repeat(200) }],
+  ])
+  const fields = ['null', '[1]', '"{}"', '5', 'true'].map(value => `"properties":${value}`)
+  const bad = [
+    ...fields,
+    ...['1', '1.5', 'true', '{}', '[]'].map(value => `"timestamp":${value}`),
+    ...['1.5', '1.0', '1e3', '-0.0', '"5"', '9223372036854775808', '-9223372036854775809', '1e400'].map(
+      value => `"offset":${value}`,
+    ),
+    ...['[1]', '"a"', '1', 'false'].flatMap(value => [`"$set":${value}`, `"$set_once":${value}`]),
+    ...['"x"', '5', `" ${uuid}"`, `"{${uuid}"`, `"${uuid.slice(1)}"`].map(value => `"uuid":${value}`),
+    ...[`"token":"${testToken}"`, '"$token":null', '"api_key":5'],
+    '"$distinct_id":"v"',
+    '"$distinct_id":null',
+  ]
+  refuses(bad.map(field => [field, written(`"distinct_id":"u",${field}`), noShape] as const))
+  refuses([
+    [
+      'an offset with a point in a batch',
+      `{"api_key":"${testToken}","batch":[{"event":"e","distinct_id":"u","offset":1.0}]}`,
+      noName,
+    ],
+    [
+      'a cookieless mode that is text',
+      { ...event, properties: { $cookieless_mode: 'true' } },
+      'event submitted with invalid cookieless mode',
+    ],
+    [
+      'a cookieless mode that is null',
+      { ...event, properties: { $cookieless_mode: null } },
+      'event submitted with invalid cookieless mode',
+    ],
+  ])
+  it('makes a uuid of version 7 of the time of the event, of 1970 where that is earlier', async () => {
+    for (const [timestamp, expectedMs] of [
+      ['2025-07-01T10:00:00.123Z', Date.parse('2025-07-01T10:00:00.123Z')],
+      ['1969-12-31T23:59:59Z', 0],
+    ] as const) {
+      const [stored] = (await sent({ ...event, timestamp, uuid: null })).events
+      assert.equal(Number.parseInt(stored!.uuid.replaceAll('-', '').slice(0, 12), 16), expectedMs)
+      assert.match(stored!.uuid, /^.{14}7.{4}[89ab]/)
+    }
+  })
+})
+
+describe('project keys in v0 bodies', () => {
+  const withKey = (api_key: unknown) => ({ ...item, api_key })
+  stores([
+    ['$token', { ...item, $token: testToken }, {}],
+    ['blanks around a key', withKey(` ${testToken}\n`), { token: testToken }],
+    [
+      'a key among the properties, which stays there',
+      { ...item, properties: { token: testToken } },
+      { propertiesJson: json({ token: testToken }) },
+    ],
+    [
+      'a key among the properties where the field is null',
+      { ...item, token: null, properties: { token: testToken } },
+      {},
+    ],
+  ])
+  refuses([
+    ['no key', item, noKey, 401],
+    ['null', withKey(null), noKey, 401],
+    ['a number among the properties', { ...item, properties: { token: 5 } }, noKey, 401],
+    ['blanks', withKey('  '), badKey('empty'), 401],
+    ['65 bytes', withKey('a'.repeat(65)), badKey('too_long'), 401],
+    ['64 bytes of nobody', withKey('a'.repeat(64)), unknownKey, 401],
+    ['an accent', withKey('phc_é'), badKey('not_ascii'), 401],
+    ['a personal key', withKey('phx_a'), badKey('personal_api_key'), 401],
+    ['NUL', withKey('phc_\0'), badKey('null_byte'), 401],
+    ['two keys', [event, { ...item, token: 'phc_b' }], twoKeys, 401],
+    ['two keys, one among the properties', [event, { ...item, properties: { token: 'phc_b' } }], twoKeys, 401],
+    ['an unknown key before a bad event', { api_key: 'phc_b', batch: [{ event: '' }] }, unknownKey, 401],
+  ])
+})
+
+describe('distinct ids of v0', () => {
+  const ids: readonly (readonly [literal: string, distinctId: string])[] = [
+    ['23', '23'],
+    ['-1', '-1'],
+    ['23.4', '23.4'],
+    ['23.0', '23.0'],
+    ['1e2', '100.0'],
+    ['true', 'true'],
+    ['9007199254740993', '9007199254740993'],
+    ['18446744073709551615', '18446744073709551615'],
+    ['-9223372036854775808', '-9223372036854775808'],
+    ['["a", 1.0, null]', '["a",1.0,null]'],
+    ['{"b":1,"a":{"d":"é","c":[]}}', '{"a":{"c":[],"d":"é"},"b":1}'],
+    ['[]', '[]'],
+    ['" a\\t"', ' a\t'],
+    ['"\\u0000"', '\ufffd'],
+    ['"a\\u0000b"', 'a\ufffdb'],
+    [json('x'.repeat(201)), 'x'.repeat(200)],
+    [json('x'.repeat(200)), 'x'.repeat(200)],
+    [json('😀'.repeat(201)), '😀'.repeat(200)],
+    [json(`${'x'.repeat(199)}😀😀`), `${'x'.repeat(199)}😀`],
+  ]
+  stores(
+    ids.map(
+      ([literal, distinctId]) => [literal.slice(0, 40), written(`"distinct_id":${literal}`), { distinctId }] as const,
+    ),
+  )
+  stores(
+    ids
+      .slice(0, 6)
+      .map(
+        ([literal, distinctId]) =>
+          [
+            `${literal} among the properties`,
+            written(`"properties":{"distinct_id":${literal}}`),
+            { distinctId },
+          ] as const,
+      ),
+  )
+  stores([
+    ['$distinct_id', written('"$distinct_id":7'), { distinctId: '7' }],
+    [
+      'null, and one among the properties',
+      written('"distinct_id":null,"properties":{"distinct_id":"p"}'),
+      { distinctId: 'p' },
+    ],
+    [
+      'one on top and one among the properties',
+      written('"distinct_id":"t","properties":{"distinct_id":"p"}'),
+      { distinctId: 't' },
+    ],
+  ])
+  refuses([
+    ['none', written('"properties":{}'), noId],
+    ['null twice', written('"distinct_id":null,"properties":{"distinct_id":null}'), noId],
+    ['nothing, which does not fall through', written('"distinct_id":"","properties":{"distinct_id":"p"}'), noId],
+    ['blanks', written('"distinct_id":" \\t\\n\\u00a0\\u3000"'), noId],
+    [
+      'half a character',
+      written('"distinct_id":"\\ud800"'),
+      'failed to parse request: lone surrogate in a unicode escape',
+    ],
+    [
+      'the second half of one',
+      written('"distinct_id":"u","properties":{"a":["\\udc00"]}'),
+      'failed to parse request: lone surrogate in a unicode escape',
+    ],
+  ])
+})

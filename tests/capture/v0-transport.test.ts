@@ -1,0 +1,296 @@
+// How a v0 request may travel: paths, methods, query, encodings, forms, CORS, limits. One row for each rule of
+// docs/wire/ingestion.md 1, and for what happens where two of them meet.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import lzString from 'lz-string'
+import { type CaptureRouteDependencies, captureRoutes } from '#http/handlers/capture.ts'
+import { type CaptureEdge, type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
+import { testToken } from '../support/capture-server.ts'
+
+let edge: CaptureEdge
+before(async () => {
+  edge = await startCaptureEdge()
+})
+after(() => edge.close())
+
+const event = { api_key: testToken, event: 'e', distinct_id: 'u', properties: { a: '>>>???~~~€' } }
+const body = JSON.stringify(event)
+/** As people and some libraries write it; raw deflate reads its first bytes as a whole stream. */
+const pretty = JSON.stringify(event, null, 2)
+const formType = { 'content-type': 'application/x-www-form-urlencoded' }
+const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes as string).toString('base64')
+const inUrl = (bytes: string | Uint8Array) => encodeURIComponent(base64(bytes))
+const form = (fields: Record<string, string>) => new URLSearchParams(fields).toString()
+const lz64 = lzString.compressToBase64(body)
+const encoded = (encoding: string) => ({ 'content-encoding': encoding })
+const paths = ['/capture', '/batch', '/e', '/i/v0/e', '/track', '/engage', '/i/v0/ai/batch'].flatMap(path => [
+  path,
+  `${path}/`,
+])
+
+type Row = readonly [what: string, request: EdgeRequest]
+
+/** The event arrives as it was sent, and the answer is exactly that of PostHog. */
+function accepts(rows: readonly Row[]): void {
+  for (const [what, request] of rows) {
+    it(`takes ${what}`, async () => {
+      const answer = await edge.send(request)
+      assert.deepEqual([answer.status, answer.body], [200, '{"status":"Ok"}'])
+      assert.equal(answer.headers['content-type'], 'application/json')
+      assert.deepEqual(
+        answer.events.map(stored => [stored.name, stored.distinctId, JSON.parse(stored.propertiesJson)]),
+        [[event.event, event.distinct_id, event.properties]],
+      )
+    })
+  }
+}
+
+function refuses(rows: readonly (readonly [...Row, detail: string | RegExp, status?: number])[]): void {
+  for (const [what, request, detail, status = 400] of rows) {
+    it(`refuses ${what}`, async () => {
+      const answer = await edge.send(request)
+      assert.equal(answer.status, status, answer.body)
+      if (typeof detail === 'string') assert.equal(answer.detail, detail)
+      else assert.match(answer.detail, detail)
+      assert.deepEqual(answer.events, [])
+    })
+  }
+}
+
+const notJson = /^failed to parse request: /
+const notUtf8 = 'failed to decode request: invalid UTF8 in request payload'
+const badGzip = 'failed to decode request: invalid GZIP data'
+const noForm = 'failed to decode request: expected form data in POST request payload'
+const badQuery = /query string/
+
+describe('paths and methods of v0', () => {
+  accepts(paths.map(path => [`POST ${path}`, { path, body }] as const))
+  accepts(paths.map(path => [`GET ${path}?data=`, { method: 'GET', path: `${path}?data=${inUrl(body)}` }] as const))
+  accepts([
+    ['GET with a body', { method: 'GET', path: '/e/', body }],
+    ['a body whatever its authorization', { body, headers: { authorization: 'Bearer phx_x' } }],
+    ['a base address with a final slash', { path: '//batch/', body }],
+  ])
+  refuses(
+    paths.map(path => [`GET ${path} of nothing`, { method: 'GET', path }, 'request missing data payload'] as const),
+  )
+  refuses([
+    ['POST of nothing', { path: '/e/' }, 'request missing data payload'],
+    [
+      'a GET whose body is too long',
+      { method: 'GET', path: '/e/', body: ' '.repeat(20 * 1024 * 1024 + 1) },
+      /20971520/,
+      413,
+    ],
+    ...['/E/', '/capture/x', '/batch/1', '/i/v0', '/nope'].map(path => [path, { path, body }, /./, 404] as const),
+    ...['HEAD', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'].map(
+      method => [method, { method, path: '/batch' }, /^/, 405] as const,
+    ),
+  ])
+})
+
+describe('query of v0', () => {
+  const twoTimes = { path: '/e/?_=1751367610000&sent_at=1751367610000', body }
+  accepts([
+    ['parameters that nobody knows', { path: '/e/?ver=1&ip=0&retry_count=2&v=2.0.0&v=3&x=y', body }],
+    ['data before the body', { path: `/e/?data=${inUrl(body)}`, body: '{' }],
+    ['data whose plus signs became blanks', { method: 'GET', path: `/e/?data=${base64(body)}` }],
+    ['a body beside empty data', { path: '/e/?data=', body }],
+    ['a compression that nobody knows', { path: '/e/?compression=snappy', body }],
+    ['beacon=0', { path: '/e/?beacon=0', body }],
+    ['beacon=2', { path: '/e/?beacon=2', body }],
+  ])
+  refuses([
+    ['both send times', twoTimes, badQuery],
+    ...['_=1.5', '_=x', '_=', 'sent_at=2025-07-01T10:00:00Z', 'beacon=true', 'beacon='].map(
+      query => [query, { path: `/e/?${query}`, body }, badQuery] as const,
+    ),
+  ])
+  it('answers beacon=1 with 204 and nothing else, but 200 where nothing was left', async () => {
+    const sent = await edge.send({ path: '/e/?beacon=1', body })
+    assert.deepEqual([sent.status, sent.body, sent.events.length], [204, '', 1])
+    const nothing = JSON.stringify({ ...event, event: '$performance_event' })
+    const left = await edge.send({ path: '/e/?beacon=1', body: nothing })
+    assert.deepEqual([left.status, left.body, left.events.length], [200, '{"status":"Ok"}', 0])
+  })
+})
+
+describe('compression and base64 of v0', () => {
+  const gz = gzipSync(body)
+  accepts([
+    ...['gzip', 'GZIP', 'gzip-js', 'GZip-JS'].map(
+      hint => [`gzip by ?compression=${hint}`, { path: `/batch?compression=${hint}`, body: gz }] as const,
+    ),
+    ['gzip without a word', { path: '/batch', headers: { 'content-type': 'text/plain' }, body: gz }],
+    ['gzip by header and query', { path: '/e/?compression=gzip', headers: encoded('gzip'), body: gz }],
+    ['gzip that a query calls lz64', { path: '/e/?compression=lz64', body: gz }],
+    ['gzip in members', { body: Buffer.concat([gzipSync(body.slice(0, 9)), gzipSync(body.slice(9))]) }],
+    ['base64 of gzip', { path: '/batch', body: base64(gz) }],
+    ['gzip of base64 on an old path', { path: '/track', body: gzipSync(base64(body)) }],
+    ['GET with base64 of gzip', { method: 'GET', path: `/e/?compression=gzip-js&data=${inUrl(gz)}` }],
+    ['JSON under an encoding in capitals', { headers: encoded('GZIP'), body }],
+    ['JSON under two encodings', { headers: encoded('gzip, gzip'), body }],
+    ['JSON that the query says is base64, under gzip', { path: '/e/?compression=b64', headers: encoded('gzip'), body }],
+    ...['base64', 'B64'].map(hint => [hint, { path: `/i/v0/e?compression=${hint}`, body: base64(body) }] as const),
+    ['base64 twice on an old path', { path: '/e', body: base64(base64(body)) }],
+    ['br', { headers: encoded('br'), body: brotliCompressSync(body) }],
+    ['zstd', { headers: encoded('zstd'), body: zstdCompressSync(body) }],
+    ['deflate', { headers: encoded('deflate'), body: deflateSync(body) }],
+    ['deflate without its wrapping', { headers: encoded('deflate'), body: deflateRawSync(body) }],
+    ...['br', 'zstd', 'deflate', 'lz4', 'identity'].map(
+      name => [`JSON that calls itself ${name}`, { path: '/batch', headers: encoded(name), body: pretty }] as const,
+    ),
+    ...['/e/', '/batch', '/i/v0/e'].flatMap(path =>
+      ['lz64', 'LZ-String'].flatMap(hint => [
+        [`bare ${hint} on ${path}`, { path: `${path}?compression=${hint}`, body: lz64 }] as const,
+        [
+          `${hint} in a form on ${path}`,
+          { path: `${path}?compression=${hint}`, headers: formType, body: form({ data: lz64 }) },
+        ] as const,
+        [
+          `${hint} named by a form on ${path}`,
+          { path, headers: formType, body: form({ compression: hint, data: lz64 }) },
+        ] as const,
+      ]),
+    ),
+    ['lz64 by header', { headers: encoded('lz64'), body: lz64 }],
+    ['lz64 of base64 on an old path', { path: '/e/?compression=lz64', body: lzString.compressToBase64(base64(body)) }],
+  ])
+  refuses([
+    ['JSON that a query calls gzip', { path: '/e/?compression=gzip', body }, badGzip],
+    ['JSON that a header calls gzip', { headers: encoded('gzip'), body }, badGzip],
+    ['GET with base64 of JSON that a query calls gzip', { path: `/e/?compression=gzip&data=${inUrl(body)}` }, badGzip],
+    ['gzip with something behind it', { body: Buffer.concat([gz, Buffer.from('behind')]) }, badGzip],
+    ['gzip that was cut', { body: gz.subarray(0, -9) }, badGzip],
+    ['gzip of gzip', { body: gzipSync(gz) }, 'failed to decode request: invalid gzip data'],
+    [
+      'gzip of bytes that are no text',
+      { body: gzipSync(Buffer.from([0xff])) },
+      'failed to decode request: invalid gzip data',
+    ],
+    ['the first bytes of gzip, and another method', { body: Buffer.from([0x1f, 0x8b, 9]) }, notUtf8],
+    ['gzip of base64 off the old paths', { path: '/batch', body: gzipSync(base64(body)) }, notJson],
+    ['base64 twice off the old paths', { path: '/i/v0/e', body: base64(base64(body)) }, notJson],
+    ['base64 with a line break', { body: `${base64(body)}\n` }, notJson],
+    ['base64 of URLs', { body: Buffer.from(body).toString('base64url') }, notJson],
+    ['a byte order mark', { body: `\ufeff${body}` }, notJson],
+    ['UTF-16', { body: Buffer.from(body, 'utf16le') }, notUtf8],
+    ['lz64 by header in capitals', { headers: encoded('LZ64'), body: lz64 }, notUtf8],
+    [
+      'lz64 that is none',
+      { path: '/e/?compression=lz64', body: '====' },
+      'failed to decode request: decompress_lz64: failed decompress to UTF16',
+    ],
+    [
+      'lz64 of half a character',
+      { path: '/e/?compression=lz64', body: lzString.compressToBase64('"\ud800"') },
+      'failed to decode request: decompress_lz64: failed UTF16 to UTF8 conversion',
+    ],
+  ])
+})
+
+describe('forms of v0', () => {
+  accepts([
+    ['JSON in a form', { headers: formType, body: form({ data: body }) }],
+    ['base64 in a form off the old paths', { path: '/batch', headers: formType, body: form({ data: base64(body) }) }],
+    ['plus signs that became blanks', { headers: formType, body: `data=${base64(body)}` }],
+    [
+      'a form that begins with another field',
+      { headers: formType, body: form({ ip: '1', x: 'y'.repeat(200), data: body }) },
+    ],
+    ['a field within 128 bytes', { headers: formType, body: `x=${'y'.repeat(119)}&data=${encodeURIComponent(body)}` }],
+    ['base64 of a form', { headers: formType, body: base64(form({ data: body })) }],
+    ['a form under text/plain', { headers: { 'content-type': 'text/plain' }, body: form({ data: base64(body) }) }],
+    [
+      'JSON under a form type with a charset',
+      { headers: { 'content-type': `${formType['content-type']}; charset=utf-8` }, body },
+    ],
+    ...['gzip', 'gzip-js'].flatMap(hint => [
+      [
+        `plain base64 that ${hint} was announced for`,
+        { path: `/batch?compression=${hint}`, headers: formType, body: form({ data: base64(body) }) },
+      ] as const,
+      [
+        `base64 of ${hint}`,
+        { headers: formType, body: form({ data: base64(gzipSync(body)), compression: hint }) },
+      ] as const,
+    ]),
+  ])
+  refuses([
+    ['JSON under the type of a form', { headers: formType, body }, noForm],
+    ['base64 of JSON under it', { headers: formType, body: base64(body) }, noForm],
+    [
+      'a field behind 128 bytes',
+      { headers: formType, body: `x=${'y'.repeat(130)}&data=${encodeURIComponent(body)}` },
+      noForm,
+    ],
+    [
+      'data twice',
+      { headers: formType, body: 'data=a&data=b' },
+      'failed to decode request: invalid urlencoded form data',
+    ],
+    ['a form without data', { headers: formType, body: 'ip=1&x=2' }, notJson],
+    ['empty data', { headers: formType, body: 'data=' }, notJson],
+    [
+      'JSON that gzip was announced for',
+      { path: '/e/?compression=gzip', headers: formType, body: form({ data: body }) },
+      badGzip,
+    ],
+    [
+      'base64 of the first bytes of gzip, and another method',
+      { path: '/e/?compression=gzip', headers: formType, body: form({ data: base64(Buffer.from([0x1f, 0x8b, 9])) }) },
+      badGzip,
+    ],
+  ])
+})
+
+describe('CORS, limits and stalled clients of v0', () => {
+  const origin = 'https://shop.example'
+  it('lets pages of every origin in, on errors too, and never by a star', async () => {
+    const requests: [EdgeRequest, number][] = [
+      [{ body }, 200],
+      [{ body: '{' }, 400],
+      [{ body: body.replace(testToken, 'phc_other') }, 401],
+      [{ path: '/nope', body }, 404],
+      [{ method: 'PUT', body }, 405],
+      [{ body: ' '.repeat(20 * 1024 * 1024 + 1) }, 413],
+    ]
+    for (const [request, status] of requests) {
+      const answer = await edge.send({ ...request, headers: { origin } })
+      assert.equal(answer.status, status)
+      const {
+        'access-control-allow-origin': allowed,
+        'access-control-allow-credentials': credentials,
+        vary,
+      } = answer.headers
+      assert.deepEqual([allowed, credentials], [origin, 'true'], String(status))
+      assert.equal(vary, 'origin, access-control-request-method, access-control-request-headers')
+    }
+  })
+  it('answers every preflight 200 with what it asked for', async () => {
+    for (const path of paths) {
+      const asked = {
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'content-type, traceparent',
+      }
+      const answer = await edge.send({ method: 'OPTIONS', path, headers: { origin, ...asked } })
+      assert.equal(answer.status, 200)
+      assert.equal(answer.headers['access-control-allow-headers'], 'content-type, traceparent')
+      assert.equal(answer.headers['access-control-allow-methods'], 'GET, POST, OPTIONS')
+    }
+    assert.equal((await edge.send({ method: 'OPTIONS' })).status, 200)
+  })
+  it('takes exactly 20 MiB on the wire', async () => {
+    const answer = await edge.send({ body: body.padEnd(20 * 1024 * 1024 - 2) })
+    assert.deepEqual([answer.status, answer.events.length], [200, 1])
+    const over = await edge.send({ body: ' '.repeat(20 * 1024 * 1024 + 1) })
+    assert.equal(over.detail, 'maximum event size exceeded: Request body exceeds limit of 20971520 bytes')
+  })
+  it('tells a client that stops sending so', () => {
+    const stalled = captureRoutes({} as CaptureRouteDependencies).map(route => route.stalled)
+    assert.ok(stalled.length >= 14)
+    for (const error of stalled) assert.deepEqual([error?.status, error?.detail], [408, 'client stopped sending data'])
+  })
+})
