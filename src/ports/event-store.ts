@@ -48,6 +48,14 @@ export interface EventStore {
    * @throws PortError `unavailable` or `timeout`.
    */
   findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]>
+  /**
+   * The person-id override that reads see now of each of these distinct ids that has one: of those with the highest
+   * version the last. Any number of ids, in no order.
+   * @throws PortError `unavailable` or `timeout`.
+   */
+  findOverrides(
+    ids: readonly { readonly projectId: number; readonly distinctId: string }[],
+  ): Promise<readonly PersonIdOverride[]>
   /** Deduplicated counts per UTC day of `chargedAtMs`, days inclusive, `YYYY-MM-DD`. */
   countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
   listRejected(query: RejectedQuery, signal?: AbortSignal): Promise<readonly RejectedEvent[]>

@@ -212,6 +212,7 @@ describe('processing the log', () => {
     const answers = Promise.withResolvers<void>()
     const events: ProcessorOptions['events'] = {
       findChargedTimes: identities => world.events.findChargedTimes(identities),
+      findOverrides: ids => world.events.findOverrides(ids),
       insert: async rows => {
         await answers.promise
         return world.events.insert(rows)

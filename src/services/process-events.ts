@@ -64,7 +64,7 @@ export type ProcessingState =
 export interface ProcessorOptions {
   readonly log: Pick<EventLogReader, 'read' | 'status'>
   readonly state: ChunkStore
-  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes'>
+  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides'>
   /** Null: no look-ups. */
   readonly geoip: Geoip | null
   readonly clock: Clock
@@ -101,6 +101,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   const lanes = options.lanes ?? logLanes
   const random = options.random ?? Math.random
   const positions = new Map<LogLane, number>()
+  /** Records before this offset may have been tried by a worker that ended before it could commit them. */
+  const triedUntil = new Map<LogLane, number>()
   const restUntilMs = new Map<LogLane, number>()
   /** How many records the next chunk of a lane takes; follows from what the last ones were like. */
   const recordCounts = new Map<LogLane, number>(lanes.map(lane => [lane, Math.min(500, limits.recordCountMax)]))
@@ -136,7 +138,9 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   async function claim(lane: LogLane, signal: AbortSignal): Promise<void> {
     await patiently(signal, 'waiting_for_state', async () => {
-      positions.set(lane, (await state.claimPosition(lane, ownerId)).offset)
+      const { offset } = await state.claimPosition(lane, ownerId)
+      positions.set(lane, offset)
+      triedUntil.set(lane, offset + Math.max(limits.recordCountMax, processorLimits.recordCountMax))
     })
   }
 
@@ -189,8 +193,11 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   async function processIfAny(chunk: LogChunk, recordCountMax: number, signal: AbortSignal) {
-    if (chunk.records.length === 0) return 'nothing_new'
     const { lane } = chunk
+    if (chunk.records.length === 0) {
+      triedUntil.delete(lane)
+      return 'nothing_new'
+    }
     await options.faultPoint?.('read')
     const startedMs = performance.now()
     let missingCount = chunk.firstOffset - positions.get(lane)!
@@ -210,6 +217,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
         else largestShare = Math.max(largestShare, shareOf(size))
       },
       enterState: enter,
+      mayHaveBeenTried: () => positions.get(lane)! < (triedUntil.get(lane) ?? 0),
       position: () => positions.get(lane)!,
       onCommitted: (outcomes, nextOffset) => {
         committedCount = nextOffset - positions.get(lane)!

@@ -24,7 +24,7 @@ export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
 export interface ChunkDependencies {
   readonly state: ChunkStore
-  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes'>
+  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides'>
   readonly geoip: Geoip | null
   readonly clock: Clock
   readonly metrics: Metrics
@@ -41,6 +41,8 @@ export interface ChunkDependencies {
   /** An insert that takes this long is waited for, and told of as if the store were down. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
+  /** Whether a worker before this one may have told the event store of overrides and ended before it could commit them. */
+  readonly mayHaveBeenTried: () => boolean
   /** Where the chunk's lane stands, as far as this worker knows: behind what `onCommitted` was told last. */
   readonly position: () => number
   readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
@@ -129,6 +131,10 @@ async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldO
 //                                                 same persons, so the same rows come out and replace themselves
 //   5. commit changes, counters and position      done; reading goes on behind the chunk
 //
+// Between the crash and the second run the other lane may have changed the persons, and then the overrides of the first
+// run are wrong for good: a worker that starts asks the event store for those of its first chunks, and gives higher
+// versions to what differs from them.
+//
 // Step 4 first asks on which day repeats of older events were charged; once they are written, they answer it themselves.
 //
 // A commit that another worker's has overtaken (`version_conflict`) is computed anew. Its rows replace those of the try
@@ -152,6 +158,7 @@ async function tryChunk(
   // A record that stands alone has to be processed, whatever it takes.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const loaded = await state.loadChunk(subjectsOf(parsed, told), textBytesMax)
+  if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await recallTold(loaded, told, deps))) return 'stopped'
   await faultPoint?.('load')
   const processed =
     loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, lostMerges, textBytesMax })
@@ -199,6 +206,18 @@ function applyChunk(
     if (cause instanceof ChunkTooLargeError) return 'too_large'
     throw cause
   }
+}
+
+/** What the event store was told by a worker that is no more. @returns false when stopped while waiting. */
+async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkDependencies): Promise<boolean> {
+  const ids = new Map<string, { projectId: number; distinctId: string }>()
+  for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
+    ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
+  if (ids.size === 0) return true
+  const overrides = await patiently(() => deps.events.findOverrides([...ids.values()]), deps)
+  if (overrides === null) return false
+  noteTold(told, overrides)
+  return true
 }
 
 function noteTold(told: ToldOverrides, overrides: readonly PersonIdOverride[]): void {

@@ -1,13 +1,12 @@
 // Persons and groups written down a second time, as plainly as the specification says it and sharing no code with what
-// it is compared with: no chunks, no working copies, no overrides. One live event after the other changes one set of
-// maps; whose an event is, is looked up at the end, by its distinct id.
-// Source: docs/wire/ingestion.md 6.2–6.7; docs/wire/import.md 3.4 R1, R2 (what a live `$set_once` leaves behind).
+// it is compared with: no chunks, no working copies, no overrides, no crashes. One event after the other changes one set
+// of maps; whose an event is, is looked up at the end, by its distinct id.
+// Source: docs/wire/ingestion.md 2.7, 6.2–6.7; docs/wire/import.md 3.4, 3.5.
 
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 
-type Json = unknown
-type Bag = Record<string, Json>
+import { type Bag, type ImportWrite, type Json, ModelProperties } from './property-model.ts'
 
 export interface ModelEvent {
   readonly name: string
@@ -17,13 +16,14 @@ export interface ModelEvent {
   readonly set: Bag | null
   readonly timestampMs: number
   readonly uuid: string
+  readonly lane: string
+  /** The edge switched person processing off. */
+  readonly forcedOff: boolean
 }
 
 interface ModelPerson {
   uuid: string
-  properties: Map<string, Json>
-  /** Keys that a `$set_once` wrote and no `$set` since. */
-  once: Set<string>
+  readonly properties: ModelProperties
   createdAtMs: number
   isIdentified: boolean
   version: number
@@ -33,6 +33,8 @@ export interface ModelRow {
   readonly uuid: string
   readonly distinctId: string
   readonly mode: string
+  /** Null: whoever has the distinct id. */
+  readonly personId: string | null
   readonly groups: readonly string[]
   readonly personCreatedAtMs: number
   readonly personProperties: Bag
@@ -48,24 +50,33 @@ const illegalAsWritten = ['[object Object]', 'NaN', 'None', 'none', 'null', '0',
 
 export class PersonModel {
   readonly ids = new Map<string, { person: ModelPerson; version: number }>()
-  readonly groups = new Map<string, { properties: Bag; version: number; createdAtMs: number }>()
+  readonly groups = new Map<string, { properties: ModelProperties; version: number; createdAtMs: number }>()
   readonly groupTypes: string[] = []
-  readonly rows: ModelRow[] = []
+  /** By what copies of an event have in common; a live one is not replaced by an import's. */
+  readonly rows = new Map<string, ModelRow & { readonly isImported: boolean }>()
   readonly warnings: string[] = []
+  /** What the import's report tells. */
+  readonly importWarnings: string[] = []
   private readonly personless = new Set<string>()
+  private readonly isOptedOut: boolean
+
+  constructor(options: { readonly isOptedOut?: boolean } = {}) {
+    this.isOptedOut = options.isOptedOut === true
+  }
 
   apply(event: ModelEvent): void {
     const { name, distinctId, properties } = event
     const wish = properties.$process_person_profile
-    const isPersonless = wish === false
+    const isPersonless = !event.forcedOff && (wish === false || this.isOptedOut)
+    const warn = (type: string) => this.warn(event, type)
     if (merging.includes(name)) {
       const isNoId = (id: Json) => id !== undefined && id !== null && typeof id !== 'string'
       if (isNoId(properties.$anon_distinct_id) || isNoId(properties.alias)) {
-        this.warnings.push(isNoId(properties.$anon_distinct_id) ? 'invalid_anon_distinct_id' : 'invalid_alias')
+        warn(isNoId(properties.$anon_distinct_id) ? 'invalid_anon_distinct_id' : 'invalid_alias')
         return
       }
       if (isPersonless) {
-        this.warnings.push('invalid_event_when_process_person_profile_is_false')
+        warn('invalid_event_when_process_person_profile_is_false')
         return
       }
     }
@@ -75,24 +86,32 @@ export class PersonModel {
     const hasGroup = describesGroup && typeof type === 'string' && type !== '' && Boolean(key)
     const groupKey = typeof key === 'object' ? JSON.stringify(key) : String(key)
     if (describesGroup && key && groupKey.length > 400) {
-      this.warnings.push('group_key_too_long')
+      warn('group_key_too_long')
       return
     }
-    if (wish !== undefined && typeof wish !== 'boolean') this.warnings.push('invalid_process_person_profile')
+    if (event.forcedOff) {
+      const nobody = { personId: uuidOf(distinctId), personCreatedAtMs: 5_000, personProperties: {} }
+      this.store(event, { mode: 'propertyless', groups: noGroups, ...nobody })
+      return
+    }
     if (isPersonless) {
       this.storePersonless(event)
       return
     }
+    if (wish !== undefined && typeof wish !== 'boolean') warn('invalid_process_person_profile')
+    if (event.lane === 'ai') {
+      this.storeReading(event)
+      return
+    }
     const maps = describesGroup ? noMaps : mapsOf(event)
     const person = this.personAfter(event, maps)
-    if (hasGroup) this.describeGroup(String(type), groupKey, properties.$group_set, event.timestampMs)
-    this.rows.push({
-      uuid: event.uuid,
-      distinctId,
+    if (hasGroup) this.describeGroup(event, String(type), groupKey)
+    this.store(event, {
       mode: 'full',
+      personId: null,
       groups: this.groupColumns(properties.$groups),
       personCreatedAtMs: person.createdAtMs,
-      personProperties: { ...Object.fromEntries(person.properties), ...maps.set },
+      personProperties: { ...person.properties.shown(), ...maps.set },
     })
   }
 
@@ -105,16 +124,44 @@ export class PersonModel {
     return new Set([...this.ids.values()].map(({ person }) => person))
   }
 
-  private storePersonless({ uuid, distinctId, timestampMs }: ModelEvent): void {
+  private warn({ lane }: ModelEvent, type: string): void {
+    if (lane === 'historical') this.importWarnings.push(type)
+    else this.warnings.push(type)
+  }
+
+  private store(event: ModelEvent, row: Omit<ModelRow, 'uuid' | 'distinctId'>): void {
+    const { uuid, name, distinctId, timestampMs } = event
+    const key = JSON.stringify([uuid, name, distinctId, new Date(timestampMs).toISOString().slice(0, 10)])
+    const isImported = event.lane === 'historical'
+    if (isImported && this.rows.get(key)?.isImported === false) return
+    this.rows.set(key, { uuid, distinctId, ...row, isImported })
+  }
+
+  private storePersonless(event: ModelEvent): void {
+    const { distinctId, timestampMs } = event
     const person = this.ids.get(distinctId)?.person
     if (person === undefined) this.personless.add(distinctId)
-    this.rows.push({
-      uuid,
-      distinctId,
-      mode: person !== undefined && timestampMs > person.createdAtMs + 60_000 ? 'force_upgrade' : 'propertyless',
-      groups: ['', '', '', '', ''],
+    const isOlder = person !== undefined && timestampMs > person.createdAtMs + 60_000
+    this.store(event, {
+      mode: isOlder && !this.isOptedOut ? 'force_upgrade' : 'propertyless',
+      personId: null,
+      groups: noGroups,
       personCreatedAtMs: person?.createdAtMs ?? 5_000,
       personProperties: {},
+    })
+  }
+
+  /** An AI event reads its person and writes nothing to it. */
+  private storeReading(event: ModelEvent): void {
+    const { distinctId, properties } = event
+    const person = this.ids.get(distinctId)?.person
+    if (person === undefined) this.personless.add(distinctId)
+    this.store(event, {
+      mode: 'full',
+      personId: null,
+      groups: this.groupColumns(properties.$groups),
+      personCreatedAtMs: person?.createdAtMs ?? 5_000,
+      personProperties: person?.properties.shown() ?? {},
     })
   }
 
@@ -124,7 +171,7 @@ export class PersonModel {
     const survivor = this.ids.get(survivorId)
     if (otherId === null || otherId === survivorId) return this.ordinary(event, maps)
     if (isIllegal(survivorId) || isIllegal(otherId)) {
-      this.warnings.push('cannot_merge_with_illegal_distinct_id')
+      this.warn(event, 'cannot_merge_with_illegal_distinct_id')
       return this.ordinary(event, maps)
     }
     const other = this.ids.get(otherId)
@@ -145,7 +192,7 @@ export class PersonModel {
     }
     if (survivor.person === other.person) return written(survivor.person, event, maps, { identifies: true })
     if (other.person.isIdentified && event.name !== '$merge_dangerously') {
-      this.warnings.push('cannot_merge_already_identified')
+      this.warn(event, 'cannot_merge_already_identified')
       return written(survivor.person, event, maps, { identifies: true })
     }
     const version = Math.max(survivor.person.version, other.person.version) + 1
@@ -164,30 +211,37 @@ export class PersonModel {
   }
 
   private merge(survivor: ModelPerson, other: ModelPerson): void {
-    for (const [key, value] of other.properties) {
-      if (survivor.properties.has(key)) continue
-      survivor.properties.set(key, value)
-      if (other.once.has(key)) survivor.once.add(key)
-    }
+    survivor.properties.absorb(other.properties)
     survivor.createdAtMs = Math.min(survivor.createdAtMs, other.createdAtMs)
     for (const [id, { person, version }] of this.ids)
       if (person === other) this.ids.set(id, { person: survivor, version: version + 1 })
   }
 
-  private describeGroup(type: string, key: string, set: Json, timestampMs: number): void {
-    if (set !== undefined && set !== null && !isObject(set)) {
-      this.warnings.push('invalid_group_set')
+  private describeGroup(event: ModelEvent, type: string, key: string): void {
+    const sent = event.properties.$group_set ?? {}
+    if (!isObject(sent)) {
+      this.warn(event, 'invalid_group_set')
       return
     }
     const index = this.typeIndex(type)
     if (index === undefined) return
-    const group = this.groups.get(`${index} ${key}`)
-    const properties = { ...group?.properties, ...(set as Bag | null) }
-    if (group === undefined) this.groups.set(`${index} ${key}`, { properties, version: 1, createdAtMs: timestampMs })
-    else if (!isDeepStrictEqual(group.properties, properties)) {
-      group.properties = properties
-      group.version += 1
+    const { timestampMs, uuid } = event
+    const known = this.groups.get(`${index} ${key}`)
+    const group = known ?? { properties: new ModelProperties(), version: 0, createdAtMs: timestampMs }
+    let isChanged = known === undefined
+    for (const [name, value] of Object.entries(sent))
+      if (isImport(event)) {
+        isChanged = group.properties.addImport(name, { kind: 'set', timestampMs, uuid, value }) || isChanged
+      } else if (!isDeepStrictEqual(group.properties.value(name), value) || group.properties.isMarked(name)) {
+        group.properties.setLive(name, value, false)
+        isChanged = true
+      }
+    if (isImport(event) && timestampMs < group.createdAtMs) {
+      group.createdAtMs = timestampMs
+      isChanged = true
     }
+    if (isChanged) group.version += 1
+    this.groups.set(`${index} ${key}`, group)
   }
 
   private typeIndex(type: string): number | undefined {
@@ -197,7 +251,7 @@ export class PersonModel {
   }
 
   private groupColumns(groups: Json): readonly string[] {
-    const columns = ['', '', '', '', '']
+    const columns = [...noGroups]
     if (!isObject(groups)) return columns
     for (const [type, key] of Object.entries(groups)) {
       const index = this.typeIndex(type)
@@ -213,6 +267,7 @@ interface Maps {
   readonly unset: readonly string[]
 }
 
+const noGroups = ['', '', '', '', '']
 const noMaps: Maps = { set: {}, setOnce: {}, unset: [] }
 
 function mapsOf({ properties, set }: ModelEvent): Maps {
@@ -233,57 +288,74 @@ function changesPersons({ name }: ModelEvent): boolean {
   return name !== '$exception'
 }
 
+function isImport({ lane }: ModelEvent): boolean {
+  return lane === 'historical'
+}
+
 function aPersonOf(creatorId: string, event: ModelEvent, maps: Maps): ModelPerson {
   const { set, setOnce } = changesPersons(event) ? maps : noMaps
-  return {
-    uuid: uuidOf(creatorId),
-    properties: new Map(Object.entries({ ...setOnce, ...set, $creator_event_uuid: event.uuid })),
-    once: new Set(Object.keys(setOnce).filter(key => !(key in set))),
-    createdAtMs: event.timestampMs,
-    isIdentified: false,
-    version: 0,
+  const properties = new ModelProperties()
+  if (isImport(event)) writeImport(properties, event, maps)
+  else {
+    for (const [key, value] of Object.entries({ ...setOnce, ...set })) properties.setLive(key, value, !(key in set))
+    properties.setLive('$creator_event_uuid', event.uuid, false)
   }
+  const { timestampMs: createdAtMs } = event
+  return { uuid: uuidOf(creatorId), properties, createdAtMs, isIdentified: false, version: 0 }
 }
 
 function written(person: ModelPerson, event: ModelEvent, maps: Maps, link: { identifies: boolean }): ModelPerson {
-  let isChanged = changesPersons(event) && update(person, event, maps)
+  let isChanged = changesPersons(event) && update(person.properties, event, maps)
   if (link.identifies && !person.isIdentified) {
     person.isIdentified = true
+    isChanged = true
+  }
+  if (isImport(event) && event.timestampMs < person.createdAtMs) {
+    person.createdAtMs = event.timestampMs
     isChanged = true
   }
   if (isChanged) person.version += 1
   return person
 }
 
+function writeImport(properties: ModelProperties, event: ModelEvent, { set, setOnce, unset }: Maps): boolean {
+  const { timestampMs, uuid } = event
+  const writes: [key: string, write: ImportWrite][] = [
+    ...Object.entries({ ...setOnce, $creator_event_uuid: uuid }).map(
+      ([key, value]) => [key, { kind: 'once' as const, timestampMs, uuid, value }] as [string, ImportWrite],
+    ),
+    ...Object.entries(set).map(
+      ([key, value]) => [key, { kind: 'set' as const, timestampMs, uuid, value }] as [string, ImportWrite],
+    ),
+    ...unset.map(key => [key, { kind: 'unset' as const, timestampMs, uuid }] as [string, ImportWrite]),
+  ]
+  return writes.map(([key, write]) => properties.addImport(key, write)).includes(true)
+}
+
 /** @returns whether anything is written. */
-function update(person: ModelPerson, event: ModelEvent, { set, setOnce, unset }: Maps): boolean {
-  const before = new Map(person.properties)
+function update(properties: ModelProperties, event: ModelEvent, maps: Maps): boolean {
+  if (isImport(event)) return writeImport(properties, event, maps)
+  const { set, setOnce, unset } = maps
   const onceKeys = Object.keys(setOnce).filter(key => {
     if (key in set) return false
-    return !before.has(key) || (before.get(key) === null && setOnce[key] !== null)
+    return !properties.has(key) || (properties.value(key) === null && setOnce[key] !== null)
   })
   const setKeys = Object.keys(set).filter(key => {
-    const isSame = before.has(key) && before.get(key) === set[key] && !isObject(set[key]) && !Array.isArray(set[key])
-    return !isSame || person.once.has(key)
+    const value = set[key]
+    const isSame = properties.has(key) && properties.value(key) === value && typeof value !== 'object'
+    const isSameNull = properties.has(key) && value === null && properties.value(key) === null
+    return !(isSame || isSameNull) || properties.isMarked(key)
   })
-  const unsetNames = unset.filter(key => before.has(key))
-  const changed = [...onceKeys, ...setKeys, ...unsetNames]
-  if (changed.length === 0) return false
+  const unsetNames = unset.filter(key => properties.has(key))
+  if (onceKeys.length + setKeys.length + unsetNames.length === 0) return false
   const isAboutThePerson = merging.includes(event.name) || event.name === '$set'
-  const isWorthIt = (key: string) => !filtered.includes(key) || !before.has(key) || unsetNames.includes(key)
-  if (!isAboutThePerson && !changed.some(isWorthIt)) return false
-  for (const key of onceKeys) {
-    person.properties.set(key, setOnce[key])
-    person.once.add(key)
-  }
-  for (const key of setKeys) {
-    person.properties.set(key, set[key])
-    person.once.delete(key)
-  }
-  for (const key of unsetNames) {
-    person.properties.delete(key)
-    person.once.delete(key)
-  }
+  const isLasting = (key: string) => !filtered.includes(key) || !properties.has(key)
+  const isWorthIt =
+    unsetNames.length > 0 || onceKeys.some(isLasting) || setKeys.some(key => isLasting(key) || properties.isMarked(key))
+  if (!isAboutThePerson && !isWorthIt) return false
+  for (const key of onceKeys) properties.setLive(key, setOnce[key], true)
+  for (const key of setKeys) properties.setLive(key, set[key], false)
+  for (const key of unsetNames) properties.remove(key)
   return true
 }
 

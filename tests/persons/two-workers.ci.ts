@@ -7,5 +7,5 @@ const skip = noPostgres()
 if (skip === false) {
   const postgres = await startPostgres()
   after(() => postgres.stop())
-  twoWorkersTest('postgres', postgresStates(postgres, await migratedDatabases(postgres)))
+  twoWorkersTest('postgres', postgresStates(postgres, await migratedDatabases(postgres)), 100)
 } else test('two workers on PostgreSQL', { skip }, () => {})

@@ -590,6 +590,30 @@ export function eventStoreContract(
       )
     })
 
+    it('says where distinct ids lead, by the last override of the highest version, thousands at once', async () => {
+      const projectId = newProject()
+      const override = (distinctId: string, version: number, of = projectId) => ({
+        projectId: of,
+        distinctId,
+        personId: randomUUID(),
+        version,
+      })
+      const many = Array.from({ length: 5_000 }, (_, n) => override(`${'é'.repeat(90)}${n}`, 1))
+      const odd = ["'", '\\', '\t', '{x:String}', '漢字', 'NUL \u0000'].map(id => override(id, 1))
+      const [first, second, third] = [override('a', 2), override('a', 1), override('a', 2)]
+      const elsewhere = override('a', 9, newProject())
+      await insert({ overrides: [first, ...many, ...odd, elsewhere] })
+      await insert({ overrides: [second] })
+      const found = async (ids: Parameters<EventStore['findOverrides']>[0]) =>
+        (await store.findOverrides(ids)).toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1))
+      assert.deepEqual(await found([second, { projectId, distinctId: 'b' }]), [first])
+      await insert({ overrides: [third] })
+      assert.deepEqual(await found([first]), [third])
+      const asked = [...many, ...odd].toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1))
+      assert.deepEqual(await found(asked), asked)
+      assert.deepEqual(await store.findOverrides([]), [])
+    })
+
     it('lists rejects newest first, each once', async () => {
       const projectId = newProject()
       const reject = (n: number, over: Partial<RejectedEvent> = {}): RejectedEvent => ({

@@ -4,6 +4,7 @@ import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { runBacklog } from './backlog.ts'
 import { runEvaluations } from './evaluations.ts'
+import { runMerges, runPersons } from './persons.ts'
 
 const soaks: Record<string, () => Promise<boolean>> = {
   kill: async () => {
@@ -20,6 +21,16 @@ const soaks: Record<string, () => Promise<boolean>> = {
     const seed = testSeed()
     console.log(`SEED=${seed}`)
     return runEvaluations({ pairCount: Number(process.env.PAIRS ?? 1_000_000), seed, log: console.log })
+  },
+  persons: async () => {
+    const seed = testSeed()
+    console.log(`SEED=${seed}`)
+    return runPersons({ count: Number(process.env.STREAMS ?? 10_000), seed, log: console.log })
+  },
+  merges: async () => {
+    const seed = testSeed()
+    console.log(`SEED=${seed}`)
+    return runMerges({ count: Number(process.env.ROUNDS ?? 1_000), seed, log: console.log })
   },
   backlog: async () => {
     const seed = testSeed()

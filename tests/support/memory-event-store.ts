@@ -12,7 +12,9 @@ import type { EventRows, EventStore, RefusedRow, UsageDay } from '#ports/event-s
 import { PortError } from '#ports/port-error.ts'
 
 /** The part of the event store that processing needs, in memory: a repeated row replaces itself, as in the real one. */
-export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findChargedTimes' | 'countUsage'> {
+export class MemoryEventStore
+  implements Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides' | 'countUsage'>
+{
   readonly rows = new Map<string, StoredEvent>()
   readonly rejected = new Map<string, RejectedEvent>()
   readonly replays = new Map<string, StoredReplay>()
@@ -58,6 +60,11 @@ export class MemoryEventStore implements Pick<EventStore, 'insert' | 'findCharge
       const row = this.rows.get(identityKey(identity))
       return row?.importJobId === 0 ? row.chargedAtMs : null
     })
+  }
+
+  async findOverrides(ids: Parameters<EventStore['findOverrides']>[0]): Promise<readonly PersonIdOverride[]> {
+    if (this.isDown) throw new PortError('event-store', 'unavailable')
+    return ids.flatMap(({ projectId, distinctId }) => this.overrides.get(JSON.stringify([projectId, distinctId])) ?? [])
   }
 
   async countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]> {

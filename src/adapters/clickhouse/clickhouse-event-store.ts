@@ -17,6 +17,7 @@ import {
 import { discardJob, publishJob } from './import-partitions.ts'
 import { createRowInserter } from './insert-rows.ts'
 import { migrate } from './migrate.ts'
+import { findOverrides } from './override-queries.ts'
 import { ProjectQueue } from './project-queue.ts'
 import { listRejected } from './rejected-queries.ts'
 import { findReplay, listReplays } from './replay-queries.ts'
@@ -95,6 +96,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
         clients.read((client, either) => findEvent(client, projectId, uuid, either), signal),
       ),
     findChargedTimes: identities => findChargedTimes(clients, identities),
+    findOverrides: ids => findOverrides(clients, ids),
     countUsage: (projectId, fromDay, toDay) =>
       clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
     listRejected: (query, signal) =>

@@ -1,0 +1,44 @@
+// What persons and groups come to, in many more random streams and rounds than every run has time for.
+
+import fc from 'fast-check'
+import { runStream, stream } from '../persons/person-streams.ts'
+import { runMergeRounds } from '../persons/two-workers.model.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+
+export interface SoakOptions {
+  readonly count: number
+  readonly seed: number
+  readonly log: (line: string) => void
+}
+
+/** Streams with crashes and repeats against the model. @throws Error with the smallest stream that fails. */
+export async function runPersons({ count, seed, log }: SoakOptions): Promise<boolean> {
+  let doneCount = 0
+  let eventCount = 0
+  const told = fc.asyncProperty(stream, async of => {
+    await runStream(of)
+    eventCount += of.events.length
+    if (++doneCount % 1_000 === 0) log(`${doneCount} streams, ${eventCount} events`)
+  })
+  await fc.assert(told, { numRuns: count, seed })
+  return true
+}
+
+/** Two workers on one PostgreSQL whose events merge the same ids at once. @throws Error naming the round. */
+export async function runMerges({ count, seed, log }: SoakOptions): Promise<boolean> {
+  const why = noPostgres()
+  if (why !== false) throw new Error(why)
+  const endings: (() => unknown)[] = []
+  const t = { after: (ending: () => unknown) => endings.push(ending), signal: new AbortController().signal }
+  const postgres = await startPostgres()
+  try {
+    const open = postgresStates(postgres, await migratedDatabases(postgres))
+    const harness = await open(t as unknown as Parameters<typeof open>[0])
+    await runMergeRounds(harness, { roundCount: count, seed, signal: t.signal, log })
+    return true
+  } finally {
+    for (const ending of endings) await ending()
+    await postgres.stop()
+  }
+}
