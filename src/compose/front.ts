@@ -10,6 +10,7 @@ import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { compileProjectSteps } from '#core/flags/compile-project.ts'
+import type { Project } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
@@ -188,6 +189,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metrics,
     logger,
   })
+  const isOverRecordingQuota = (project: Project) => eventQuotas.isOverQuota(project, 'recordings')
   const replay = createReplayService({
     findProject: token => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
@@ -223,7 +225,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   }
   const scripts = openInstalledScripts()
   const wireRoutes = [
-    ...decideRoutes({ decide, decodeThreads: decodePool(decodeThreads), clock, newUuid: randomUUID }),
+    ...decideRoutes({
+      decide,
+      decodeThreads: decodePool(decodeThreads),
+      clock,
+      isOverRecordingQuota,
+      newUuid: randomUUID,
+    }),
     ...ofrepRoutes({
       decide,
       clock,
@@ -248,7 +256,12 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       management,
       cipher: payloadCipher,
     }),
-    ...remoteConfigRoutes({ findProject: token => definitions.findByToken(token), scripts, clock }),
+    ...remoteConfigRoutes({
+      findProject: token => definitions.findByToken(token),
+      scripts,
+      isOverRecordingQuota,
+      clock,
+    }),
     ...surveysAndFeaturesRoutes({ findProject: token => definitions.findByToken(token) }),
     ...staticScriptsRoutes(scripts),
     ...healthRoutes(healthDeps),

@@ -1,9 +1,11 @@
 // What a project tells its clients beside flags: the members that `/decide`, `/flags` and remote config have in common.
-// Made once per compiled project; only whether a page may be recorded is asked per request.
+// Made once per compiled project, and once more while its quota of recordings is used up; only whether a page may be
+// recorded is asked per request.
 // Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
 
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
 import { isRecordedPage, type PageHeaders, recordingHost } from '#core/recording-domains.ts'
 import { encodeSurveys } from './surveys.ts'
 
@@ -27,12 +29,19 @@ export interface ClientConfig {
 }
 
 const known = new WeakMap<CompiledProject, ClientConfig>()
+const knownOverQuota = new WeakMap<CompiledProject, ClientConfig>()
 
-export function clientConfigOf(project: CompiledProject): ClientConfig {
-  let config = known.get(project)
+/** @param isOverRecordingQuota absent: it is not. */
+export function clientConfigOf(
+  project: CompiledProject,
+  isOverRecordingQuota?: (project: Project) => boolean,
+): ClientConfig {
+  const isOver = isOverRecordingQuota?.(project.project) === true
+  const configs = isOver ? knownOverQuota : known
+  let config = configs.get(project)
   if (config === undefined) {
-    config = prepare(project)
-    known.set(project, config)
+    config = prepare(project, isOver)
+    configs.set(project, config)
   }
   return config
 }
@@ -50,10 +59,10 @@ export function hasMinimalFlagCalledEvents(clientSettings: JsonObject): boolean 
   return isOn(clientSettings, 'minimal_flag_called_events')
 }
 
-function prepare({ project, definitions }: CompiledProject): ClientConfig {
+function prepare({ project, definitions }: CompiledProject, isOverQuota: boolean): ClientConfig {
   const settings = project.clientSettings
   const isRecording = isOn(settings, 'session_recording_opt_in')
-  const isOverRecordingQuota = isRecording && project.quotas.recordings === 0
+  const isOverRecordingQuota = isRecording && isOverQuota
   const surveys = encodeSurveys(definitions)
   const surveyConfig = setting(settings, 'survey_config')
   const surveyConfigText = surveyConfig === null ? null : JSON.stringify(surveyConfig)

@@ -5,6 +5,7 @@ import type { CompiledFlag } from '#core/flags/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { MaybeSteps, Steps } from '#core/maybe-steps.ts'
+import type { Project } from '#core/project.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'
 import { clientConfigOf, membersFor } from './client-config.ts'
 import type { AnswerShape, DecideEndpoint } from './decide-query.ts'
@@ -21,6 +22,8 @@ export interface AnswerOptions {
   readonly evaluatedAtMs: number
   /** Of the request: some of the configuration is for certain pages. Absent: it comes from no page. */
   readonly page?: PageHeaders
+  /** Whether the project may record no more. Absent: it may. */
+  readonly isOverRecordingQuota?: (project: Project) => boolean
 }
 
 /** More flags than this are prepared in steps of so many: a text that is made for the first time takes up to 10 µs. */
@@ -87,7 +90,7 @@ function assemble(
   options: AnswerOptions,
 ): string {
   const { shape, endpoint, withConfig, page = noPage } = options
-  const config = clientConfigOf(project)
+  const config = clientConfigOf(project, options.isOverRecordingQuota)
   const saysErrors = shape === 'V1' || shape === 'V2'
   const errors = !saysErrors
     ? ''

@@ -103,6 +103,7 @@ export interface DecideServerOptions
   readonly now?: string
   /** Other routes over the same service. */
   readonly otherRoutes?: (deps: { decide: DecideService; clock: Clock }) => readonly Route[]
+  readonly isOverRecordingQuota?: (project: Project) => boolean
   readonly threadEntry?: URL
   /** Jobs beyond what the threads work on; 0 with `threadCount` 0: every job is refused. */
   readonly decodeThreads?: { readonly threadCount: number; readonly queuedJobCountMax: number }
@@ -115,6 +116,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
   const clock = fixedClock(options.now ?? '2026-01-15T12:00:00Z')
   const metrics = createMetrics()
   const counted: number[] = []
+  const { isOverRecordingQuota = () => false } = options
   const decide = createDecideService({
     findProject: apiKey => (apiKey === compiled.project.apiToken ? compiled : null),
     subjects: options.subjects ?? emptySubjects,
@@ -143,7 +145,13 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
   }
   const server = createHttpServer({
     routes: [
-      ...decideRoutes({ decide, decodeThreads: decodePool(recording), clock, newUuid: randomUUID }),
+      ...decideRoutes({
+        decide,
+        decodeThreads: decodePool(recording),
+        clock,
+        isOverRecordingQuota,
+        newUuid: randomUUID,
+      }),
       ...(options.otherRoutes?.({ decide, clock }) ?? []),
     ],
     logger: silentLogger(),

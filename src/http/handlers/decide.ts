@@ -3,6 +3,7 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -30,6 +31,8 @@ export interface DecideRoutesOptions {
   /** Runs `wire/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
   readonly clock: Clock
+  /** Cheap: asked per request. */
+  readonly isOverRecordingQuota: (project: Project) => boolean
   /** A version-4 UUID, lower case. */
   readonly newUuid: () => string
 }
@@ -114,6 +117,7 @@ function answerParsed(
     requestId: requestIdOf(request, options.newUuid),
     evaluatedAtMs: nowMs,
     page: request.headers,
+    isOverRecordingQuota: options.isOverRecordingQuota,
   }
   const result = options.decide.decide(asked, nowMs, evaluation => encodeEvaluation(evaluation, answer))
   if (result instanceof Promise) return result.then(decided => send(reply, answerOf(decided, asked, answer)))

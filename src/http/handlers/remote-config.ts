@@ -1,14 +1,15 @@
 // `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script with the library behind
 // it. Each text is made once per revision of the project, when somebody first asks for it: one for pages that the project
-// records and one for others, if it tells them apart.
+// records and one for others, if it tells them apart, and others while its quota of recordings is used up.
 // Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { Project } from '#core/project.ts'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import type { Clock } from '#ports/clock.ts'
-import { clientConfigOf, isRecorded } from '#wire/client-config.ts'
+import { type ClientConfig, clientConfigOf, isRecorded } from '#wire/client-config.ts'
 import { prependToGzip } from '#wire/gzip-prefix.ts'
 import {
   encodeRemoteConfig,
@@ -25,6 +26,8 @@ import { acceptedPackings, javascript, type PackedScript, type ScriptHeaders, se
 export interface RemoteConfigOptions {
   readonly findProject: (token: string) => CompiledProject | null
   readonly scripts: BrowserScripts
+  /** Cheap: asked per request. */
+  readonly isOverRecordingQuota: (project: Project) => boolean
   readonly clock: Clock
 }
 
@@ -45,9 +48,9 @@ const vary = 'Origin, Referer'
 const notKept = 'no-store'
 
 export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
-  const { findProject, scripts, clock } = options
-  const forRecorded = new WeakMap<CompiledProject, PreparedConfig>()
-  const forOthers = new WeakMap<CompiledProject, PreparedConfig>()
+  const { findProject, scripts, clock, isOverRecordingQuota } = options
+  const forRecorded = new WeakMap<ClientConfig, PreparedConfig>()
+  const forOthers = new WeakMap<ClientConfig, PreparedConfig>()
   const bundles = new WeakMap<PreparedConfig, Promise<PackedScript | null>>()
   const common = { access: 'project_key', group: 'browser', bodyLimitBytes: 1_024 } as const
   return (['GET', 'HEAD'] as const).flatMap(method => [
@@ -108,15 +111,15 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   function configOf(token: string, request: FastifyRequest): PreparedConfig | null {
     const project = findProject(token)
     if (project === null) return null
-    const client = clientConfigOf(project)
+    const client = clientConfigOf(project, isOverRecordingQuota)
     const isForRecorded = isRecorded(client, request.headers)
     const prepared = isForRecorded ? forRecorded : forOthers
-    let config = prepared.get(project)
+    let config = prepared.get(client)
     if (config === undefined) {
       const hasFeatureFlags = project.flags.length > 0
       const members = isForRecorded ? client.members : client.membersUnrecorded
       config = prepare(token, { hasFeatureFlags, members, isOverRecordingQuota: client.isOverRecordingQuota })
-      prepared.set(project, config)
+      prepared.set(client, config)
     }
     return config
   }
