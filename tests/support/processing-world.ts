@@ -23,6 +23,7 @@ export function aWorld() {
   const events = new MemoryEventStore()
   const metrics = createMetrics()
   return {
+    clock,
     log,
     state,
     events,

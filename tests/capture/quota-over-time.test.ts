@@ -1,0 +1,179 @@
+// A quota from the first event to the next month: what fronts accept, what a worker that dies stores of it, what usage says,
+// and that every event that arrived is counted once, as a record or as refused.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { noQuotas, type Quotas } from '#core/project.ts'
+import { type CaptureService, createCaptureService } from '#services/capture.ts'
+import { startEventQuotas } from '#services/event-quotas.ts'
+import { startRefusedCounter } from '#services/refused-counter.ts'
+import { createUsageSchedule } from '#services/usage-schedule.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { eventually } from '../support/eventually.ts'
+import { aWorld } from '../support/processing-world.ts'
+import { aProject } from '../support/state-builders.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+interface Sent {
+  readonly name?: string
+  /** Makes the uuid: the same event comes again. */
+  readonly n: number
+}
+
+async function start(t: TestContext) {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const store = openSqliteManagementStore({ dataFolder, access: 'write' })
+  t.after(() => store.close())
+  const world = aWorld()
+  const { clock } = world
+  clock.set(Date.parse('2026-11-20T12:00:00Z'))
+  let project = aProject({ apiToken: 'phc_x', geoipEnabled: false })
+  const usage = createUsageSchedule({
+    events: world.events,
+    usage: { saveEventCounts: store.saveEventCounts, listProjectIds: async () => [project.id] },
+    log: world.log,
+    positions: {
+      findLogPosition: async lane => ({ offset: 0, committedAtMs: null, ...world.state.positions.get(lane as 'main') }),
+    },
+    clock,
+    logger: silentLogger(),
+  })
+  const startFront = () => {
+    const quotas = startEventQuotas({ usage: store, clock, logger: silentLogger(), readMs: 5 })
+    const refused = startRefusedCounter({ store, clock, logger: silentLogger(), flushMs: 5 })
+    const capture = createCaptureService({
+      findProject: () => project,
+      unknownKeys: 'reject',
+      importOnly: false,
+      isOverQuota: quotas.isOverQuota,
+      refused,
+      eventLog: {
+        append: (lane, records) => world.log.append(lane, records).then(() => undefined),
+        close: async () => {},
+      },
+      clock,
+      metrics: createMetrics(),
+      logger: silentLogger(),
+    })
+    t.after(() => Promise.all([quotas.close(), refused.close()]))
+    return { quotas, refused, capture }
+  }
+  const fronts = [startFront(), startFront()]
+  let sentCount = 0
+  return {
+    world,
+    store,
+    clock,
+    captures: fronts.map(({ capture }) => capture),
+    setQuotas(quotas: Partial<Quotas>) {
+      project = { ...project, quotas: { ...noQuotas, ...quotas } }
+      for (const front of fronts) front.quotas.follow(project)
+    },
+    async send(capture: CaptureService, events: readonly Sent[], historicalMigration = false) {
+      sentCount += events.length
+      const request = {
+        token: 'phc_x',
+        historicalMigration,
+        sentAtMs: null,
+        sourceJson: () => '{}',
+        events: events.map(({ n, name = 'e' }) => ({
+          name,
+          distinctId: 'ada',
+          uuid: `0199a000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`,
+          timestamp: '2026-11-20T11:00:00Z',
+          offsetMs: null,
+          ignoreSentAt: false,
+          cookielessModeInvalid: false,
+          captureInternal: false,
+          propertiesJson: '{}',
+          setJson: null,
+          setOnceJson: null,
+        })),
+      }
+      const received = { receivedAtMs: clock.nowMs(), ip: '', random: () => 0 }
+      const outcome = await capture.capture(request, received, () => '')
+      assert.equal(outcome.kind, 'accepted')
+    },
+    async process({ dying = false } = {}) {
+      if (dying) {
+        let died = false
+        const worker = world.start(t, {
+          onCommitted: (_lane, outcomes) => usage.noteProcessed(outcomes),
+          faultPoint: name => {
+            if (name !== 'insert') return
+            died = true
+            return new Promise<void>(() => {}) // a killed process goes no further
+          },
+        })
+        await eventually(async () => died)
+        worker.stop()
+      }
+      const worker = world.start(t, { onCommitted: (_lane, outcomes) => usage.noteProcessed(outcomes) })
+      await eventually(async () => (await world.isProcessed('main')) && (await world.isProcessed('historical')))
+      worker.stop()
+      await worker.ended
+      await usage.computeNow()
+    },
+    isOver: (front: 0 | 1) => fronts[front]!.quotas.isOverQuota(project, 'events'),
+    sums: async () => (await store.sumUsage([project.id], '2026-11-01', '2026-11-30'))[0],
+    /** Everything that was sent, by where it went. */
+    async balance() {
+      await Promise.all(fronts.map(({ refused }) => refused.close()))
+      const { stored, dropped, rejected } = world.outcomeTotals()
+      const refused = await store.listRefused(project.id, '2026-11-01')
+      const left = refused.reduce((sum, { count }) => sum + count, 0)
+      return { sent: sentCount, found: stored + dropped + rejected + left, refused: left }
+    },
+  }
+}
+
+describe('a quota of events', () => {
+  it('is used up by stored events, each once, whatever is sent again or dies, and imports use none of it', async t => {
+    const { world, captures, setQuotas, send, process, isOver, sums, balance } = await start(t)
+    const [first, second] = captures as [CaptureService, CaptureService]
+    setQuotas({ events: 5 })
+    await send(first, [{ n: 1 }, { n: 2 }, { n: 2 }])
+    await send(second, [{ n: 1 }, { n: 3, name: '$exception' }, { n: 4, name: '$ai_span' }])
+    await send(first, [{ n: 50 }, { n: 51 }, { n: 52 }], true)
+    await process({ dying: true })
+    const used = { eventsCharged: 4, exceptions: 1, llmEvents: 1, surveyResponses: 0, recordings: 0 }
+    const { projectId: _, ...counted } = (await sums())!
+    assert.deepEqual(counted, used)
+    assert.equal(isOver(0), false)
+
+    await send(second, [{ n: 5 }, { n: 5 }])
+    await process()
+    await eventually(async () => isOver(0) && isOver(1), { what: 'the quota' })
+
+    for (const capture of captures) await send(capture, [{ n: 6 }, { n: 7, name: '$exception' }])
+    await send(first, [{ n: 53 }], true)
+    await process()
+    assert.deepEqual(
+      [...world.events.rows.values()].map(({ uuid }) => Number.parseInt(uuid.slice(-2), 16)).toSorted((a, b) => a - b),
+      [1, 2, 3, 4, 5, 7, 50, 51, 52, 53],
+    )
+    const { sent, found, refused } = await balance()
+    assert.deepEqual([found, refused], [sent, 2])
+  })
+
+  it('is lifted by a larger one at once, and by the next month', async t => {
+    const { store, clock, captures, setQuotas, send, process, isOver } = await start(t)
+    setQuotas({ events: 1 })
+    await send(captures[0]!, [{ n: 1 }])
+    await process()
+    await eventually(async () => isOver(0), { what: 'the quota' })
+    setQuotas({ events: 2 })
+    assert.equal(isOver(0), false)
+    setQuotas({ events: 1 })
+    assert.equal(isOver(0), true)
+    clock.set(Date.parse('2026-12-01T00:00:00Z'))
+    assert.equal(isOver(0), false)
+    await process()
+    assert.equal(isOver(0), false, 'what was charged in November stays there')
+    assert.deepEqual(await store.sumUsage([1], '2026-12-01', '2026-12-31').then(([sum]) => sum?.eventsCharged ?? 0), 0)
+  })
+})
