@@ -2,6 +2,7 @@
 // Identity of an event: (project, UTC day of its time, name, distinct id, uuid). Every read that returns or counts
 // events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
 
+import type { Lane } from '#core/events/captured-event.ts'
 import type {
   EventIdentity,
   PersonIdOverride,
@@ -58,7 +59,17 @@ export interface EventStore {
   ): Promise<readonly PersonIdOverride[]>
   /** Deduplicated counts per UTC day of `chargedAtMs`, days inclusive, `YYYY-MM-DD`. */
   countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
-  listRejected(query: RejectedQuery, signal?: AbortSignal): Promise<readonly RejectedEvent[]>
+  /**
+   * One page by the time of receipt, which neither skips nor repeats while others arrive.
+   * @throws PortError as `listEvents`.
+   */
+  listRejected(
+    query: RejectedQuery,
+    signal?: AbortSignal,
+  ): Promise<{ rejected: readonly RejectedView[]; next: RejectedCursor | null }>
+  countRejected(filter: RejectedFilter, signal?: AbortSignal): Promise<number>
+  /** Notes that rejects were replayed; they stay. @throws PortError `unavailable` or `timeout`. */
+  markReplayed(rejects: readonly ReplayedReject[]): Promise<void>
   /**
    * One page of replays by their time, newest first, without their items. Of the same project, session and uuid the one
    * that was stored last.
@@ -146,9 +157,46 @@ export interface ReplayQuery {
 /** How long a replay is kept, from when it was stored: its items, and the row that says that there were some. */
 export const replayRetentionDays = { items: 3, row: 90 } as const
 
-export interface RejectedQuery {
+export interface RejectedView extends RejectedEvent {
+  /** When it was last taken through capture once more and stored, epoch ms; null: never. */
+  readonly replayedAtMs: number | null
+}
+
+/** The place of one reject in the order of a list. */
+export interface RejectedCursor {
+  readonly receivedAtMs: number
+  readonly rejectId: string
+}
+
+/** All that is given has to hold. */
+export interface RejectedFilter {
   readonly projectId: number
+  readonly ids?: readonly string[]
   readonly reason?: string
+  /** Of an item's field, with or without the item's place before it (`batch.3.uuid`). */
+  readonly field?: string
+  readonly event?: string
+  readonly distinctId?: string
+  readonly uuid?: string
+  readonly lane?: Lane
+  /** Exclusive bounds of the receipt, epoch ms. */
   readonly afterMs?: number
+  readonly beforeMs?: number
+  /** Text in the body, in any case. */
+  readonly search?: string
+  readonly replayed?: boolean
+  /** Absent: newest first. */
+  readonly oldestFirst?: boolean
+  /** Only what lies beyond this place in the list's order. */
+  readonly beyond?: RejectedCursor
+}
+
+export interface RejectedQuery extends RejectedFilter {
+  /** 1–1,000. A page of large bodies is shorter. */
   readonly limit: number
+}
+
+export interface ReplayedReject extends RejectedCursor {
+  readonly projectId: number
+  readonly replayedAtMs: number
 }

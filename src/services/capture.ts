@@ -2,7 +2,14 @@
 // when the log has them. Keeps what it refuses where the project finds it. Knows nothing of HTTP; `http/handlers/capture.ts`
 // turns outcomes into answers.
 
-import { type CapturedReject, importWithoutJob, type Lane, lanes, logLaneOf } from '#core/events/captured-event.ts'
+import {
+  type CapturedReject,
+  importWithoutJob,
+  type Lane,
+  lanes,
+  logLaneOf,
+  type RejectedBody,
+} from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { EventRefusal } from '#core/events/normalize-event.ts'
 import {
@@ -89,7 +96,7 @@ export interface RefusedInput {
   readonly reason: string
   readonly field: string
   /** What was sent, cut for the reject store. */
-  readonly body: string
+  readonly body: RejectedBody
   /** Of the request, where they could be counted. */
   readonly eventCount?: number
   /** Where it would have gone, when its path alone says that. */
@@ -98,8 +105,8 @@ export interface RefusedInput {
 
 export interface CaptureService {
   /** @param body what was sent, for the reject store; asked for only when the request is refused. */
-  capture(request: IncomingRequest, received: ReceivedRequest, body: () => string): Promise<CaptureOutcome>
-  capturePrepared(request: PreparedRequest, receivedAtMs: number, body: string): Promise<CaptureOutcome>
+  capture(request: IncomingRequest, received: ReceivedRequest, body: () => RejectedBody): Promise<CaptureOutcome>
+  capturePrepared(request: PreparedRequest, receivedAtMs: number, body: RejectedBody): Promise<CaptureOutcome>
   /** Counts a refused request, and keeps it when its key belongs to a project. Never throws; nobody waits for it. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void
 }
@@ -191,7 +198,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     prepared: PreparedEvents | RefusedRequest,
     gate: QuotaGate | null,
     receivedAtMs: number,
-    body: () => string,
+    body: () => RejectedBody,
   ): Promise<CaptureOutcome> {
     if ('refusal' in prepared) {
       const { refusal, index } = prepared
@@ -297,7 +304,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   function keepReject(
     project: Project,
     input: RefusedInput,
-    body: () => string,
+    body: () => RejectedBody,
     historicalMigration: boolean,
     receivedAtMs: number,
   ): void {
@@ -306,6 +313,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     refused.count(project.id, reason, eventCount - granted)
     if (granted === 0) return
     const lane = historicalMigration ? 'historical' : 'main'
+    const kept = body()
     const reject: CapturedReject = {
       projectId: project.id,
       token: project.apiToken,
@@ -319,7 +327,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       uuid: '',
       name: '',
       distinctId: '',
-      body: body(),
+      ...(typeof kept === 'string' ? { body: kept } : { body: kept.text, source: kept.source }),
     }
     eventLog.append(lane, encodeRejects(project, [reject])).catch(error => {
       refused.count(project.id, reason, 1)

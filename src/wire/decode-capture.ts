@@ -1,6 +1,7 @@
 // The whole way from the bytes of a v0 capture request to what the capture service takes. Pure, so that it runs on the
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
+import type { RejectedBody } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
 import {
@@ -23,6 +24,8 @@ export interface CaptureInput extends CaptureBody {
   readonly fallbackToken: string | null
   /** Items are judged one by one (`?verbose=1`). */
   readonly verbose: boolean
+  /** Address of the connection, '' when unknown. */
+  readonly ip: string
 }
 
 /** A request that was refused before its events were looked at. */
@@ -32,11 +35,11 @@ export interface RefusedCapture {
   /** The key that the request names, when it could be found. */
   readonly token: string | null
   /** What was sent, decoded where that worked, cut for the reject store; '' without a token. */
-  readonly body: string
+  readonly body: RejectedBody
 }
 
 export type DecodedCapture =
-  | { readonly kind: 'events'; readonly request: IncomingRequest; readonly body: () => string }
+  | { readonly kind: 'events'; readonly request: IncomingRequest; readonly body: () => RejectedBody }
   | { readonly kind: 'no_event_left' }
   | { readonly kind: 'too_much_work' }
   | RefusedCapture
@@ -91,11 +94,26 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
   })
   if (!parsed.ok) {
     const { error, token } = parsed.error
-    return { kind: 'refused', error, token, body: token === null ? '' : cutRejectBody(payload.value.text) }
+    return { kind: 'refused', error, token, body: token === null ? '' : rejectedBody(payload.value.text, input) }
   }
   if (parsed.value === 'no_event_left') return { kind: 'no_event_left' }
   if (parsed.value === 'too_much_work') return { kind: 'too_much_work' }
-  return { kind: 'events', request: parsed.value, body: () => cutRejectBody(payload.value.text) }
+  return { kind: 'events', request: parsed.value, body: () => rejectedBody(payload.value.text, input) }
+}
+
+function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: CaptureInput): RejectedBody {
+  const text = cutRejectBody(sent)
+  const isCut = text.length < sent.length
+  const source = {
+    kind: 'request',
+    isCut,
+    protocol: 'v0',
+    engage,
+    ip,
+    sentAtMs,
+    personProcessingForcedOff: false,
+  } as const
+  return { text, source }
 }
 
 /** What a decode thread gives back: events are encoded, their project is left open (0). */
@@ -107,7 +125,7 @@ export type PreparedCapture =
       readonly eventCount: number
       readonly outcome: PreparedEvents | RefusedRequest
       /** Of a refused request, for the reject store; else ''. */
-      readonly body: string
+      readonly body: RejectedBody
       /** Where they were asked for. */
       readonly verdicts?: ItemVerdicts
     }

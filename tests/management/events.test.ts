@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { EventQuery, EventStore, EventView, RejectedQuery } from '#ports/event-store.ts'
+import type { EventQuery, EventStore, EventView } from '#ports/event-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -33,20 +33,16 @@ function anEvent(over: Partial<EventView> = {}): EventView {
 /** A store that answers what it is told and remembers what it was asked. */
 function scripted(over: Partial<EventStore> = {}) {
   const queries: EventQuery[] = []
-  const rejectedQueries: RejectedQuery[] = []
   const events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected'> = {
     listEvents: async query => {
       queries.push(query)
       return { events: [], next: null }
     },
     findEvent: async () => null,
-    listRejected: async query => {
-      rejectedQueries.push(query)
-      return []
-    },
+    listRejected: async () => ({ rejected: [], next: null }),
     ...over,
   }
-  return { events, queries, rejectedQueries }
+  return { events, queries }
 }
 
 describe('events', () => {
@@ -271,39 +267,3 @@ function hangingStore(t: TestContext) {
   })
   return { running, cancelled, events }
 }
-
-describe('rejected events', () => {
-  it('are listed by reason and time', async t => {
-    const asked: RejectedQuery[] = []
-    const { events } = scripted({
-      listRejected: async query => {
-        asked.push(query)
-        return [
-          {
-            rejectId: 'r1',
-            projectId: 1,
-            reason: 'timestamp_invalid',
-            field: 'timestamp',
-            lane: 'historical',
-            importJobId: 1,
-            uuid: uuid(1),
-            event: 'e',
-            distinctId: 'ada',
-            receivedAtMs: Date.parse('2026-04-30T10:00:00.000Z'),
-            body: '{"event":"e"}',
-          },
-        ]
-      },
-    })
-    const api = await startManagement(t, { events })
-    const query = 'reason=timestamp_invalid&after=2026-04-01T00:00:00Z&limit=10'
-    const { body } = await api.call('GET', `/api/projects/1/rejected_events/?${query}`)
-    assert.deepEqual(asked, [
-      { projectId: 1, reason: 'timestamp_invalid', afterMs: Date.parse('2026-04-01T00:00:00Z'), limit: 10 },
-    ])
-    assert.deepEqual(
-      [body.results[0].id, body.results[0].reason, body.results[0].received_at, body.results[0].body],
-      ['r1', 'timestamp_invalid', '2026-04-30T10:00:00.000Z', '{"event":"e"}'],
-    )
-  })
-})

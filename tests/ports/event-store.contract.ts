@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
-import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
 import { noEventUsage } from '#core/usage.ts'
@@ -11,6 +11,7 @@ import type { EventCursor, EventQuery, EventRows, EventStore, EventView, ReplayQ
 import { anEvent, imported } from '../support/an-event.ts'
 import { aCapturedReplay } from '../support/captured-replays.ts'
 import type { fixedClock } from '../support/fixed-clock.ts'
+import { rejectsContract } from './rejects.contract.ts'
 
 type TestClock = ReturnType<typeof fixedClock>
 
@@ -614,30 +615,7 @@ export function eventStoreContract(
       assert.deepEqual(await store.findOverrides([]), [])
     })
 
-    it('lists rejects newest first, each once', async () => {
-      const projectId = newProject()
-      const reject = (n: number, over: Partial<RejectedEvent> = {}): RejectedEvent => ({
-        rejectId: `main-${projectId}-${n}`,
-        projectId,
-        reason: 'timestamp_invalid',
-        field: 'timestamp',
-        lane: 'historical',
-        importJobId: 1,
-        uuid: 'not even a uuid',
-        event: 'e',
-        distinctId: 'd',
-        receivedAtMs: Date.now() - 1000 + n,
-        body: '{"\\u0000":"\\ud800"}',
-        ...over,
-      })
-      const rejected = [reject(1), reject(2), reject(3, { reason: 'missing_event_name' })]
-      await insert({ rejected })
-      await insert({ rejected })
-      const listed = (over: object) => store.listRejected({ projectId, limit: 100, ...over })
-      assert.deepEqual(await listed({}), rejected.toReversed())
-      assert.deepEqual(await listed({ reason: 'missing_event_name' }), [rejected[2]])
-      assert.deepEqual(await listed({ afterMs: rejected[0]!.receivedAtMs, limit: 1 }), [rejected[2]])
-    })
+    rejectsContract(() => store, newProject)
 
     it('answers an aborted query with the signal’s reason', async () => {
       const reason = new Error('the client went away')

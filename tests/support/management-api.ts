@@ -63,7 +63,7 @@ export interface CallOptions {
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
-export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus' | 'liveEvents'>> {
+export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus' | 'liveEvents' | 'rejects'>> {
   readonly events?: Partial<ManagementDeps['events']>
   readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
@@ -117,6 +117,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     },
     servedProject: projectId => definitions.findById(projectId),
     decide,
+    rejects: options.rejects ?? { replay: async () => ({ results: [], next: null, remaining: 0 }) },
     liveEvents: options.liveEvents ?? { enter: async () => err('closed') },
     keyCheck,
     payloadCipher: createPayloadCipher(keys, randomBytes),
@@ -199,7 +200,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
 const noEvents: ManagementDeps['events'] = {
   listEvents: async () => ({ events: [], next: null }),
   findEvent: async () => null,
-  listRejected: async () => [],
+  listRejected: async () => ({ rejected: [], next: null }),
   listReplays: async () => ({ replays: [], next: null }),
   findReplay: async () => null,
 }

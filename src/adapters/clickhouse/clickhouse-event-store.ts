@@ -10,16 +10,18 @@ import {
   eventColumns,
   overrideColumns,
   rejectedColumns,
+  replayedColumns,
   writeEventRow,
   writeOverrideRow,
   writeRejectedRow,
+  writeReplayedRow,
 } from './event-rows.ts'
 import { discardJob, publishJob } from './import-partitions.ts'
 import { createRowInserter } from './insert-rows.ts'
 import { migrate } from './migrate.ts'
 import { findOverrides } from './override-queries.ts'
 import { ProjectQueue } from './project-queue.ts'
-import { listRejected } from './rejected-queries.ts'
+import { countRejected, listRejected } from './rejected-queries.ts'
 import { findReplay, listReplays } from './replay-queries.ts'
 import { replayColumns, writeReplayRow } from './replay-rows.ts'
 import { countUsage } from './usage-queries.ts'
@@ -103,6 +105,18 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       queue.run(query.projectId, signal, () =>
         clients.read((client, either) => listRejected(client, query, either), signal),
       ),
+    countRejected: (filter, signal) =>
+      queue.run(filter.projectId, signal, () =>
+        clients.read((client, either) => countRejected(client, filter, either), signal),
+      ),
+    markReplayed: async rejects => {
+      await inserter.insert({
+        table: 'replayed_rejects',
+        columns: replayedColumns,
+        rows: rejects,
+        write: writeReplayedRow,
+      })
+    },
     listReplays: (query, signal) =>
       queue.run(query.projectId, signal, () =>
         clients.read((client, either) => listReplays(client, query, either), signal),

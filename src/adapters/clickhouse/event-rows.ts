@@ -1,7 +1,9 @@
 // One stored event, override or reject as a RowBinary row: the columns of each INSERT and the bytes under them belong
 // together, so they stand together. A value that its column cannot hold is found here, before the engine sees it.
 
+import { encodeRejectSource } from '#core/events/reject-source.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import type { ReplayedReject } from '#ports/event-store.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /** A row was written, or why it cannot be stored. */
@@ -76,7 +78,7 @@ export function writeOverrideRow(to: RowBinaryWriter, override: PersonIdOverride
 }
 
 export const rejectedColumns =
-  'reject_id, project_id, received_at, reason, field, lane, import_job_id, uuid, event, distinct_id, body'
+  'reject_id, project_id, received_at, reason, field, lane, import_job_id, uuid, event, distinct_id, body, source'
 
 export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent): RowWritten {
   to.text(rejected.rejectId)
@@ -90,6 +92,17 @@ export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent): 
   to.text(rejected.event)
   to.text(rejected.distinctId)
   to.text(rejected.body)
+  to.text(encodeRejectSource(rejected.source))
+  return 'written'
+}
+
+export const replayedColumns = 'project_id, reject_id, received_at, replayed_at'
+
+export function writeReplayedRow(to: RowBinaryWriter, replayed: ReplayedReject): RowWritten {
+  to.uint32(replayed.projectId)
+  to.text(replayed.rejectId)
+  to.int64(replayed.receivedAtMs)
+  to.int64(replayed.replayedAtMs)
   return 'written'
 }
 

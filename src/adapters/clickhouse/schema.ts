@@ -111,5 +111,17 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
       TTL stored_at + toIntervalDay(${replayRetentionDays.row}) DELETE
       SETTINGS merge_with_ttl_timeout = 3600, index_granularity = 1024, index_granularity_bytes = 4194304,
         merge_max_block_size = 1024, merge_max_block_size_bytes = 4194304`,
+    // How a reject can be taken through capture once more. Rows from before do not say.
+    `ALTER TABLE ${database}.rejected_events ADD COLUMN IF NOT EXISTS source String CODEC(ZSTD(1)) AFTER body`,
+    // Beside the rejects, which a repeated chunk writes again.
+    `CREATE TABLE IF NOT EXISTS ${database}.replayed_rejects (
+      project_id UInt32,
+      reject_id String,
+      received_at DateTime64(3, 'UTC'),
+      replayed_at DateTime64(3, 'UTC')
+    ) ENGINE = ReplacingMergeTree
+      ORDER BY (project_id, reject_id)
+      TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
+    `ALTER TABLE ${database}.replayed_rejects MODIFY TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
   ]
 }

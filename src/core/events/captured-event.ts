@@ -89,6 +89,9 @@ export interface RejectSource {
   readonly personProcessingForcedOff: boolean
 }
 
+/** What was sent and refused, cut, with what it takes to read it again; the text alone where nobody can. */
+export type RejectedBody = string | { readonly text: string; readonly source: RejectSource }
+
 /** An event or request refused at the edge that has to be findable: kept in the reject store, never processed. */
 export interface CapturedReject {
   readonly projectId: number

@@ -34,7 +34,12 @@ export type ParsedRecord =
   | ParsedEvent
   | ParsedReplay
   /** A replay whose processing has failed before. */
-  | { readonly kind: 'failed_replay'; readonly offset: number; readonly replay: CapturedReplay; readonly message: string }
+  | {
+      readonly kind: 'failed_replay'
+      readonly offset: number
+      readonly replay: CapturedReplay
+      readonly message: string
+    }
   /** An event that cannot be processed: its text is not an object, or processing it has failed before. */
   | { readonly kind: 'failed'; readonly offset: number; readonly event: CapturedEvent; readonly message: string }
   | { readonly kind: 'reject'; readonly offset: number; readonly reject: CapturedReject }
@@ -91,16 +96,12 @@ export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
   for (const record of chunk.records) {
-    // A replay touches nobody; whether its project is still there has to be known.
-    if (record.kind === 'replay' && !distinctIds.has(record.replay.projectId))
-      distinctIds.set(record.replay.projectId, new Set())
+    // These touch nobody; of their projects it has to be known whether they are still there, and what they want kept.
+    const projectId = projectIdOf(record)
+    if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
     if (record.kind !== 'event') continue
     const { event, properties } = record
-    let ids = distinctIds.get(event.projectId)
-    if (ids === undefined) {
-      ids = new Set()
-      distinctIds.set(event.projectId, ids)
-    }
+    const ids = distinctIds.get(event.projectId)!
     ids.add(event.distinctId)
     const merge = mergeRequestOf(event.name, properties)
     if (merge !== null && !isIllegalDistinctId(merge.otherId)) {
@@ -123,5 +124,21 @@ export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
     groups: [...groups.values()],
     projectIds: [...distinctIds.keys()],
     mergingDistinctIds,
+  }
+}
+
+/** Null for a damaged record, which names no project. */
+function projectIdOf(record: ParsedRecord): number | null {
+  switch (record.kind) {
+    case 'event':
+    case 'failed':
+      return record.event.projectId
+    case 'replay':
+    case 'failed_replay':
+      return record.replay.projectId
+    case 'reject':
+      return record.reject.projectId
+    case 'damaged':
+      return null
   }
 }

@@ -11,7 +11,7 @@ import { closeChunkState, openChunkState, type ProjectState } from './chunk-stat
 import { rejectDetails, warnOfNotes } from './edge-warnings.ts'
 import type { GeoipOf } from './enrich-event.ts'
 import type { ParsedChunk, ParsedEvent, ParsedReplay } from './parse-chunk.ts'
-import { rejectOfDamage, rejectOfEvent, rejectOfReject, rejectOfReplay } from './rejects.ts'
+import { anonymized, rejectOfDamage, rejectOfEvent, rejectOfReject, rejectOfReplay } from './rejects.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredReplay } from './stored-event.ts'
 
 export interface ProcessedChunk {
@@ -32,6 +32,8 @@ export interface ProcessedChunk {
   readonly changes: ChunkChanges
   /** Characters of the persons' properties in all rows. */
   readonly personTextLength: number
+  /** Projects that want no address kept, in rejects either. */
+  readonly anonymousProjectIds: ReadonlySet<number>
 }
 
 export interface ProcessOptions {
@@ -118,6 +120,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         record satisfies never
     }
   }
+  const anonymousProjectIds = new Set(loaded.projects.filter(({ anonymizeIps }) => anonymizeIps).map(({ id }) => id))
   const { changes, overrides } = closeChunkState(projects, options.toldOverrides)
   return {
     rows: {
@@ -125,11 +128,12 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       pendingEvents: pending.rows,
       overrides,
       replays: replays.map(({ replay }) => replay),
-      rejected,
+      rejected: rejected.map(reject => anonymized(reject, anonymousProjectIds)),
     },
     sources: { events: visible.sources, pendingEvents: pending.sources, replays },
     changes: { ...changes, warnings: report.allWarnings(), outcomes: report.allOutcomes() },
     personTextLength,
+    anonymousProjectIds,
   }
 }
 

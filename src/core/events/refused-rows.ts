@@ -2,7 +2,7 @@
 
 import type { ChunkChanges, ChunkOutcome } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
-import { rejectOfEvent, rejectOfReplay } from './rejects.ts'
+import { anonymized, rejectOfEvent, rejectOfReplay } from './rejects.ts'
 import type { RejectedEvent } from './stored-event.ts'
 
 /** Which row, and what the store said. */
@@ -26,7 +26,7 @@ export function rejectRefusedRows(
     }
     const { offset, event } = processed.sources[list][index]!
     moveToRejected(counts, event.projectId, laneOfEvents(processed))
-    return rejectOfEvent(offset, event, 'row_refused', message)
+    return anonymized(rejectOfEvent(offset, event, 'row_refused', message), processed.anonymousProjectIds)
   })
   const outcomes = [...counts.values()].filter(({ count }) => count > 0)
   return { rejected, changes: { ...processed.changes, outcomes } }

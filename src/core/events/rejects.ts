@@ -3,10 +3,9 @@
 
 import { rejectUuid } from '../persons/person-uuid.ts'
 import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane } from './captured-event.ts'
+import { cutRejectBody, rejectBodyBytesMax } from './prepare-events.ts'
+import { withoutAddress } from './reject-source.ts'
 import type { RejectedEvent } from './stored-event.ts'
-
-/** Largest body that is kept. Source: ours. */
-export const rejectBodyBytesMax = 65_536
 
 export const rejectReasons = [
   'log_record_damaged',
@@ -16,13 +15,20 @@ export const rejectReasons = [
 ] as const
 export type RejectReason = (typeof rejectReasons)[number]
 
-/** @param field what was wrong, for people. */
+/**
+ * An accepted event that was not stored: its body is the whole event, so that it can be replayed.
+ * @param field what was wrong, for people.
+ */
 export function rejectOfEvent(
   offset: number,
   event: CapturedEvent,
   reason: RejectReason,
   field: string,
 ): RejectedEvent {
+  const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
+  const text = eventText(event)
+  const body = cutRejectBody(text)
+  const isCut = body.length < text.length
   return {
     rejectId: rejectUuid(event.lane, offset, event.receivedAtMs),
     projectId: event.projectId,
@@ -34,8 +40,31 @@ export function rejectOfEvent(
     event: event.name,
     distinctId: event.distinctId,
     receivedAtMs: event.receivedAtMs,
-    body: cutBody(event.propertiesJson),
+    body,
+    source: { kind: 'event', isCut, protocol, engage: false, ip, sentAtMs, personProcessingForcedOff },
   }
+}
+
+/** As clients send an event, in its own literals; what may be long comes last. */
+function eventText({
+  name,
+  uuid,
+  distinctId,
+  timestampMs,
+  propertiesJson,
+  setJson,
+  setOnceJson,
+}: CapturedEvent): string {
+  const timestamp = new Date(timestampMs).toISOString()
+  const head = JSON.stringify({ event: name, uuid, distinct_id: distinctId, timestamp }).slice(0, -1)
+  const set = setJson === null ? '' : `,"$set":${setJson}`
+  const setOnce = setOnceJson === null ? '' : `,"$set_once":${setOnceJson}`
+  return `${head}${set}${setOnce},"properties":${propertiesJson}}`
+}
+
+/** Without the address it came from, in projects that want none kept. */
+export function anonymized(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
+  return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: withoutAddress(reject.source) } : reject
 }
 
 /** Its snapshots are not kept, only what they were. */
@@ -58,6 +87,7 @@ export function rejectOfReplay(
     distinctId: replay.distinctId,
     receivedAtMs: replay.receivedAtMs,
     body: JSON.stringify({ session_id: sessionId, window_id: windowId, items: itemCount, bytes: itemsBytes }),
+    source: null,
   }
 }
 
@@ -73,7 +103,8 @@ export function rejectOfReject(offset: number, reject: CapturedReject): Rejected
     event: reject.name,
     distinctId: reject.distinctId,
     receivedAtMs: reject.receivedAtMs,
-    body: cutBody(reject.body),
+    body: cutRejectBody(reject.body),
+    source: reject.source ?? null,
   }
 }
 
@@ -91,11 +122,6 @@ export function rejectOfDamage(offset: number, lane: LogLane, body: Uint8Array):
     distinctId: '',
     receivedAtMs: 0,
     body: new TextDecoder().decode(body.subarray(0, rejectBodyBytesMax)),
+    source: null,
   }
-}
-
-function cutBody(body: string): string {
-  if (body.length * 3 <= rejectBodyBytesMax) return body
-  const bytes = Buffer.from(body)
-  return bytes.length <= rejectBodyBytesMax ? body : bytes.toString('utf8', 0, rejectBodyBytesMax)
 }

@@ -1,6 +1,6 @@
 // What the worker writes: the rows of the event store, as values. Column names are the adapter's business.
 
-import type { CapturedReplay, Lane } from './captured-event.ts'
+import type { CapturedReplay, Lane, RejectSource } from './captured-event.ts'
 
 export type PersonMode = 'full' | 'propertyless' | 'force_upgrade'
 
@@ -59,5 +59,8 @@ export interface RejectedEvent {
   readonly event: string
   readonly distinctId: string
   readonly receivedAtMs: number
+  /** Cut to 64 KiB. */
   readonly body: string
+  /** Null: not known, so that it cannot be replayed. */
+  readonly source: RejectSource | null
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/captured-events.ts'
-import { type CapturedEvent, type CapturedReject, lanes } from '../events/captured-event.ts'
+import { type CapturedEvent, type CapturedReject, lanes, type RejectSource } from '../events/captured-event.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords, RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
@@ -37,6 +37,19 @@ const capturedEvent: fc.Arbitrary<CapturedEvent> = fc.record(
   { noNullPrototype: true },
 )
 
+const rejectSource: fc.Arbitrary<RejectSource> = fc.record(
+  {
+    kind: fc.constantFrom('request' as const, 'item' as const, 'event' as const),
+    isCut: fc.boolean(),
+    protocol: fc.constantFrom('v0' as const, 'v1' as const),
+    engage: fc.boolean(),
+    ip: fc.constantFrom('', '203.0.113.7'),
+    sentAtMs: fc.option(epochMs),
+    personProcessingForcedOff: fc.boolean(),
+  },
+  { noNullPrototype: true },
+)
+
 const capturedReject: fc.Arbitrary<CapturedReject> = fc.record(
   {
     projectId: uint32,
@@ -52,8 +65,23 @@ const capturedReject: fc.Arbitrary<CapturedReject> = fc.record(
     name: text,
     distinctId: text,
     body: jsonText,
+    source: rejectSource,
   },
-  { noNullPrototype: true },
+  {
+    noNullPrototype: true,
+    requiredKeys: [
+      ...([
+        'projectId',
+        'token',
+        'lane',
+        'historicalMigration',
+        'importJobId',
+        'receivedAtMs',
+        'capturedAtMs',
+      ] as const),
+      ...(['reason', 'field', 'uuid', 'name', 'distinctId', 'body'] as const),
+    ],
+  },
 )
 
 describe('record codec', () => {

@@ -4,6 +4,7 @@
 
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
+import { encodeRejectSource } from '../events/reject-source.ts'
 import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
 
 /** Concatenated encoded records, ready to hand to a thread without copying. */
@@ -88,7 +89,8 @@ export class RecordEncoder {
   addReject(reject: CapturedReject): void {
     const head = reject.token + reject.uuid + reject.name + reject.distinctId + reject.reason + reject.field
     const start = this.#used
-    const buffer = this.#reserve(headerBytes + bytesAtMost(head) + bytesAtMost(reject.body))
+    const source = encodeRejectSource(reject.source ?? null)
+    const buffer = this.#reserve(headerBytes + bytesAtMost(head) + bytesAtMost(reject.body) + bytesAtMost(source))
     const view = this.#view
     writeHeader(view, start, kindReject, reject.historicalMigration ? flag.historicalMigration : 0, reject)
     view.setUint32(start + field.ipLength, reject.reason.length, true)
@@ -98,7 +100,8 @@ export class RecordEncoder {
     const at = start + headerBytes
     const headBytes = buffer.write(head, at, 'utf8')
     const bodyBytes = buffer.write(reject.body, at + headBytes, 'utf8')
-    this.#finishRecord(start, at + headBytes + bodyBytes, headBytes, bodyBytes, 0)
+    const sourceBytes = buffer.write(source, at + headBytes + bodyBytes, 'utf8')
+    this.#finishRecord(start, at + headBytes + bodyBytes + sourceBytes, headBytes, bodyBytes, sourceBytes)
   }
 
   /** Hands over everything added since the last `finish`; the encoder is empty afterwards and may be used again. */

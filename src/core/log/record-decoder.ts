@@ -3,6 +3,7 @@
 
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type LogRecord, lanes } from '../events/captured-event.ts'
+import { decodeRejectSource } from '../events/reject-source.ts'
 import { recordBytesAt } from './record-codec.ts'
 import {
   checksumStart,
@@ -112,7 +113,8 @@ export class RecordCursor {
         return event === undefined ? undefined : { kind: 'event', event }
       }
       case kindReject: {
-        const reject = decodeReject(view, start, head, body)
+        const source = this.#bytes.toString('utf8', setStart, setOnceStart)
+        const reject = decodeReject(view, start, { head, body, source })
         return reject === undefined ? undefined : { kind: 'reject', reject }
       }
       default:
@@ -160,7 +162,11 @@ function decodeEvent(
   }
 }
 
-function decodeReject(view: DataView, start: number, head: string, body: string): CapturedReject | undefined {
+function decodeReject(
+  view: DataView,
+  start: number,
+  { head, body, source }: { readonly head: string; readonly body: string; readonly source: string },
+): CapturedReject | undefined {
   const lane = lanes[view.getUint8(start + field.lane)]
   const tokenEnd = view.getUint32(start + field.tokenLength, true)
   const uuidEnd = tokenEnd + view.getUint32(start + field.uuidLength, true)
@@ -169,6 +175,7 @@ function decodeReject(view: DataView, start: number, head: string, body: string)
   const reasonEnd = distinctIdEnd + view.getUint32(start + field.ipLength, true)
   const fieldEnd = reasonEnd + view.getUint32(start + field.fieldLength, true)
   if (lane === undefined || fieldEnd !== head.length) return undefined
+  const known = decodeRejectSource(source)
   return {
     projectId: view.getUint32(start + field.projectId, true),
     token: head.slice(0, tokenEnd),
@@ -183,5 +190,6 @@ function decodeReject(view: DataView, start: number, head: string, body: string)
     name: head.slice(uuidEnd, nameEnd),
     distinctId: head.slice(nameEnd, distinctIdEnd),
     body,
+    ...(known === null ? {} : { source: known }),
   }
 }

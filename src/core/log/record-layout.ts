@@ -1,7 +1,7 @@
 // Where each part of a log record lies, version 1. Numbers are little-endian. A fixed header is followed by texts in
 // UTF-8: the head (token, uuid, name, distinct id, then ip of an event or reason and field of a reject, in one piece
-// so that one call writes or reads them), the body (properties of an event, original body of a reject), `$set`,
-// `$set_once`. A replay (`replay-record.ts`) has other texts in its head and packed bytes as its body. Lengths inside the head count UTF-16 units. A later version changes the version byte, never these places.
+// so that one call writes or reads them), the body (properties of an event, original body of a reject), `$set`
+// of an event or the source of a reject (`reject-source.ts`), `$set_once`. A replay (`replay-record.ts`) has other texts in its head and packed bytes as its body. Lengths inside the head count UTF-16 units. A later version changes the version byte, never these places.
 
 export const recordVersion = 1
 export const kindEvent = 0

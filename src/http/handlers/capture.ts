@@ -87,6 +87,7 @@ function handleCapture(
   const query = parseCaptureQuery(request.query as RawQuery)
   if (!query.ok) return sendError(reply, query.error)
   const { headers } = request
+  const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
     data: query.value.data,
@@ -97,9 +98,9 @@ function handleCapture(
     engage: capturePath.engage,
     querySentAtMs: query.value.sentAtMs,
     fallbackToken: query.value.token ?? textOfHeader(headers['x-posthog-project-api-key']),
+    ip,
     verbose: query.value.verbose || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
   }
-  const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
   const exchange: Exchange = { reply, beacon: query.value.beacon, random, verdicts: null }
   const { rerouteOlderThanMs = null } = dependencies
   const decoded = decodeInline(input)

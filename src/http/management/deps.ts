@@ -10,10 +10,12 @@ import type { RandomBytes } from '#services/generate-key.ts'
 import type { LiveEvents } from '#services/live-events.ts'
 import type { PayloadCipher } from '#services/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
+import type { RejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface ManagementDeps {
   readonly management: ManagementStore
+  readonly rejects: RejectReplay
   readonly events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected' | 'listReplays' | 'findReplay'>
   /** As `EventLogReader.status`. */
   readonly logStatus: (lane: LogLane, offset: number) => Promise<{ endOffset: number; appendedAtMs: number | null }>

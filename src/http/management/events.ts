@@ -1,17 +1,10 @@
-// Events and rejects, read only. A query that its caller gave up is cancelled; a store that is down is a 503.
+// Events, read only. A query that its caller gave up is cancelled; a store that is down is a 503.
 
 import Type from 'typebox'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/event-store.ts'
-import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import {
-  encodeEvent,
-  encodeRejectedEvent,
-  eventPageSchema,
-  eventSchema,
-  rejectedEventSchema,
-} from '#wire/management.ts'
-import { type Answer, answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
+import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management.ts'
+import { type Answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { readBound } from './instants.ts'
@@ -20,7 +13,6 @@ import { propertiesParam, readJson } from './property-filters.ts'
 import {
   isUuid,
   optional,
-  pageParams,
   type QueryParam,
   textParam,
   uuidParam,
@@ -84,21 +76,6 @@ export function eventsRoutes(deps: ManagementDeps): ManagementRoute[] {
           return event === null ? refusal(notFoundHere) : { status: 200, json: encodeEvent(event) }
         }),
     }),
-    ...projectRoutes(deps, {
-      method: 'GET',
-      path: '/rejected_events',
-      id: 'rejected_events_list',
-      tag,
-      summary: 'What arrived and could not be stored, with the reason, newest first.',
-      scope: 'query:read',
-      query: {
-        reason: textParam('Only rejects with this reason code.'),
-        after: textParam(`Only later receipts. ${timeDescription}`),
-        limit: pageParams().limit,
-      },
-      success: { status: 200, schema: uncountedPageSchema(rejectedEventSchema) },
-      handle: call => answerFromEventStore(() => listRejected(deps, call)),
-    }),
   ]
 }
 
@@ -135,28 +112,6 @@ async function listEvents(deps: ManagementDeps, call: ProjectCall<typeof eventsQ
     status: 200,
     json: `{"next":${JSON.stringify(nextAddress)},"results":[${events.map(encodeEvent).join(',')}]}`,
   }
-}
-
-async function listRejected(
-  deps: ManagementDeps,
-  call: ProjectCall<
-    {
-      reason: QueryParam<string | undefined>
-      after: QueryParam<string | undefined>
-      limit: QueryParam<number>
-    },
-    unknown
-  >,
-): Promise<Answer> {
-  const { project, query, signal } = call
-  const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
-  const after = readBound(query.after, 'after', zone)
-  if (!after.ok) return refusal(after.error)
-  const rejected = await deps.events.listRejected(
-    definedOf({ projectId: project.id, reason: query.reason, afterMs: after.value, limit: query.limit }),
-    signal,
-  )
-  return answer(200, { next: null, previous: null, results: rejected.map(encodeRejectedEvent) })
 }
 
 function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {

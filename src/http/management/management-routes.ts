@@ -16,6 +16,7 @@ import { liveEventsRoutes } from './live-events.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
+import { rejectedEventsRoutes } from './rejected-events.ts'
 import { replayMessagesRoutes } from './replay-messages.ts'
 import { surveysRoutes } from './surveys.ts'
 import { usageRoutes } from './usage.ts'
@@ -38,6 +39,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...personsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
+    ...rejectedEventsRoutes(deps),
     ...replayMessagesRoutes(deps),
     ...liveEventsRoutes(deps),
     ...ingestionStatusRoutes(deps),

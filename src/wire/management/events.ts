@@ -2,6 +2,7 @@
 // are stored, which keeps the client's literals and key order and spares parsing megabytes of JSON per page.
 
 import Type, { type Static } from 'typebox'
+import { lanes } from '#core/events/captured-event.ts'
 import { parseElementsChain } from '#core/events/elements-chain-parse.ts'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
@@ -110,10 +111,17 @@ export const rejectedEventSchema = Type.Object({
   distinct_id: Type.String(),
   received_at: instantSchema,
   body: Type.String({ description: 'The original, cut to 64 KiB.' }),
+  body_kind: nullable(Type.String({ description: 'request, item (one of a request) or event (as it was accepted).' })),
+  body_cut: Type.Boolean(),
+  replayed_at: nullable(instantSchema),
 })
 export type RejectedEventJson = Static<typeof rejectedEventSchema>
 
-export function encodeRejectedEvent(rejected: RejectedEvent): RejectedEventJson {
+export interface RejectedEventToEncode extends RejectedEvent {
+  readonly replayedAtMs: number | null
+}
+
+export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEventJson {
   return {
     id: rejected.rejectId,
     reason: rejected.reason,
@@ -125,5 +133,57 @@ export function encodeRejectedEvent(rejected: RejectedEvent): RejectedEventJson 
     distinct_id: rejected.distinctId,
     received_at: instant(rejected.receivedAtMs),
     body: rejected.body,
+    body_kind: rejected.source?.kind ?? null,
+    body_cut: rejected.source?.isCut ?? false,
+    replayed_at: rejected.replayedAtMs === null ? null : instant(rejected.replayedAtMs),
   }
 }
+
+const textFilter = (description: string) => Type.Optional(Type.String({ description, maxLength: 1_000 }))
+
+export const rejectFilterSchema = Type.Object({
+  reason: textFilter('A code.'),
+  field: textFilter('Of an item’s field, with or without its place (batch.3.uuid).'),
+  event: textFilter('Name of the event.'),
+  distinct_id: textFilter('As far as it could be read.'),
+  uuid: textFilter('As far as it could be read.'),
+  lane: Type.Optional(Type.String({ enum: [...lanes] })),
+  search: textFilter('Text in the body, in any case.'),
+  after: textFilter('Only later receipts: a time, a date in the project’s zone, or a span such as -7d.'),
+  before: textFilter('Only earlier receipts.'),
+  replayed: Type.Optional(Type.Boolean()),
+})
+
+export const rejectReplaySchema = Type.Object({
+  ids: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { minItems: 1, maxItems: 1_000 })),
+  filter: Type.Optional(rejectFilterSchema),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000, description: '1,000 unless given.' })),
+  cursor: Type.Optional(Type.String({ description: '`next` of the call before, with the same filter.' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'Answer what would happen, and store nothing.' })),
+  partial: Type.Optional(
+    Type.Boolean({ description: 'Of a request with bad events, store the good ones. Otherwise one refuses it.' }),
+  ),
+})
+
+export const rejectReplayReportSchema = Type.Object({
+  dry_run: Type.Boolean(),
+  counts: Type.Object({
+    stored: Type.Integer(),
+    refused: Type.Integer(),
+    cannot: Type.Integer(),
+    events: Type.Integer({ description: 'Events in what was stored.' }),
+  }),
+  results: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      result: Type.Union([Type.Literal('stored'), Type.Literal('refused'), Type.Literal('cannot')]),
+      reason: nullable(Type.String()),
+      field: nullable(Type.String()),
+      events: Type.Integer(),
+      events_refused: Type.Integer(),
+    }),
+  ),
+  remaining: Type.Integer({ description: 'Rejects that fit the filter and lie behind `next`.' }),
+  next: nullable(Type.String()),
+})
+export type RejectReplayReportJson = Static<typeof rejectReplayReportSchema>

@@ -1,0 +1,46 @@
+// The text form of a reject's source, in the log and in the reject store.
+
+import type { RejectSource } from './captured-event.ts'
+
+/** '' for none. */
+export function encodeRejectSource(source: RejectSource | null): string {
+  if (source === null) return ''
+  const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff } = source
+  return JSON.stringify({
+    kind,
+    ...(isCut ? { cut: true } : {}),
+    ...(protocol === 'v1' ? { protocol } : {}),
+    ...(engage ? { engage } : {}),
+    ...(ip === '' ? {} : { ip }),
+    ...(sentAtMs === null ? {} : { sent_at: sentAtMs }),
+    ...(personProcessingForcedOff ? { forced_off: true } : {}),
+  })
+}
+
+/** Null for text that this version did not write: such a reject is shown, and cannot be replayed. */
+export function decodeRejectSource(text: string): RejectSource | null {
+  if (text === '') return null
+  let fields: { readonly [name: string]: unknown } | null
+  try {
+    fields = JSON.parse(text)
+  } catch {
+    return null
+  }
+  const kind = fields?.kind
+  if (kind !== 'request' && kind !== 'item' && kind !== 'event') return null
+  const { cut, protocol, engage, ip, sent_at: sentAt, forced_off: forcedOff } = fields!
+  return {
+    kind,
+    isCut: cut === true,
+    protocol: protocol === 'v1' ? 'v1' : 'v0',
+    engage: engage === true,
+    ip: typeof ip === 'string' ? ip : '',
+    sentAtMs: typeof sentAt === 'number' ? sentAt : null,
+    personProcessingForcedOff: forcedOff === true,
+  }
+}
+
+/** Without the address, for projects that do not want any kept. */
+export function withoutAddress(source: RejectSource | null): RejectSource | null {
+  return source === null || source.ip === '' ? source : { ...source, ip: '' }
+}

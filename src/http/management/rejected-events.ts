@@ -1,0 +1,206 @@
+// What arrived and was not stored: lists of it, and taking it through capture once more.
+
+import Type, { type Static } from 'typebox'
+import { type Lane, lanes } from '#core/events/captured-event.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { RejectedCursor, RejectedFilter } from '#ports/event-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ReplayReport } from '#services/replay-rejects.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import {
+  encodeRejectedEvent,
+  type RejectReplayReportJson,
+  rejectedEventSchema,
+  type rejectFilterSchema,
+  rejectReplayReportSchema,
+  rejectReplaySchema,
+} from '#wire/management.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, answer, answerFromEventStore, invalid, invalidInput, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
+import { readBound } from './instants.ts'
+import { addressWith } from './page.ts'
+import { booleanParam, optional, pageParams, type QueryParam, textParam } from './query-params.ts'
+
+const tag = 'events'
+const replayLimitMax = 1_000
+const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+
+const listQuery = {
+  reason: textParam('Only rejects with this reason code.'),
+  field: textParam('The field at fault, with or without the place of its item (batch.3.uuid).'),
+  event: textParam('Name of the event, as far as it could be read.'),
+  distinct_id: textParam('Distinct id, as far as it could be read.'),
+  uuid: textParam('Uuid of the event, as far as it could be read.'),
+  lane: laneParam(),
+  search: textParam('Text in the body, in any case.'),
+  after: textParam(`Only later receipts. ${timeDescription}`),
+  before: textParam(`Only earlier receipts. ${timeDescription}`),
+  replayed: booleanParam('Only those that were, or were not, replayed.'),
+  limit: pageParams().limit,
+  cursor: cursorParam(),
+}
+
+export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/rejected_events',
+      id: 'rejected_events_list',
+      tag,
+      summary: 'What arrived and was not stored, with the reason, newest first. `next` neither skips nor repeats.',
+      scope: 'query:read',
+      query: listQuery,
+      success: { status: 200, schema: uncountedPageSchema(rejectedEventSchema) },
+      handle: call => answerFromEventStore(() => listRejected(deps, call)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/rejected_events/replay',
+      id: 'rejected_events_replay',
+      tag,
+      summary:
+        'Takes rejects through capture once more: up to 1,000 by their ids, or those that fit a filter, oldest first.',
+      scope: 'query:write',
+      body: rejectReplaySchema,
+      success: { status: 200, schema: rejectReplayReportSchema },
+      handle: call => replayRejects(deps, call),
+    }),
+  ]
+}
+
+async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
+  const { project, query, signal, request } = call
+  const { cursor, limit, ...named } = query
+  const filter = readFilter(deps, project, named)
+  if (!filter.ok) return refusal(filter.error)
+  const { rejected, next } = await deps.events.listRejected(
+    { ...filter.value, projectId: project.id, limit, ...(cursor === undefined ? {} : { beyond: cursor }) },
+    signal,
+  )
+  // `-7d` means another instant on the next page: bounds are pinned to what they meant on this one.
+  const { afterMs, beforeMs } = filter.value
+  const pinned = {
+    ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),
+    ...(beforeMs === undefined ? {} : { before: new Date(beforeMs).toISOString() }),
+  }
+  const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
+  return answer(200, { next: nextAddress, previous: null, results: rejected.map(encodeRejectedEvent) })
+}
+
+async function replayRejects(
+  deps: ManagementDeps,
+  { project, body, signal }: ProjectCall<Record<string, never>, Static<typeof rejectReplaySchema>>,
+): Promise<Answer> {
+  const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
+  if ((ids === undefined) === (filter === undefined))
+    return refusal(invalidInput('ids', 'Either ids or a filter; {"filter": {}} is everything not replayed yet.'))
+  if (ids !== undefined && (cursor !== undefined || body.limit !== undefined))
+    return refusal(invalidInput(cursor === undefined ? 'limit' : 'cursor', 'Only with a filter.'))
+  const beyond = cursor === undefined ? ok(undefined) : readCursor(cursor, 'cursor')
+  if (!beyond.ok) return refusal(beyond.error)
+  const read = ids === undefined ? readFilter(deps, project, { replayed: false, ...filter }, 'filter.') : ok({ ids })
+  if (!read.ok) return refusal(read.error)
+  try {
+    const report = await deps.rejects.replay(
+      project,
+      { ...read.value, ...(beyond.value === undefined ? {} : { beyond: beyond.value }) },
+      { isDryRun, isPartial, limit: ids?.length ?? limit },
+      signal,
+    )
+    return answer(200, encodeReport(report, isDryRun, ids))
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    if (error.port === 'event-log') return refusal(logUnavailable)
+    return answerFromEventStore(() => Promise.reject(error))
+  }
+}
+
+const logUnavailable = wireError(
+  503,
+  'transient_error',
+  'The log takes no events at the moment; make the same call again.',
+)
+
+function encodeReport(
+  { results, next, remaining }: ReplayReport,
+  isDryRun: boolean,
+  ids: readonly string[] | undefined,
+): RejectReplayReportJson {
+  const found = new Set(results.map(({ rejectId }) => rejectId))
+  const missing = [...new Set(ids ?? [])].filter(id => !found.has(id))
+  const shown: RejectReplayReportJson['results'] = [
+    ...results.map(({ rejectId, result, reason, field, eventCount, refusedCount }) => {
+      return { id: rejectId, result, reason, field, events: eventCount, events_refused: refusedCount }
+    }),
+    ...missing.map(id => {
+      return { id, result: 'cannot' as const, reason: 'not_found', field: null, events: 0, events_refused: 0 }
+    }),
+  ]
+  const count = (wanted: string) => shown.filter(({ result }) => result === wanted).length
+  const events = shown.reduce((sum, { events }) => sum + events, 0)
+  return {
+    dry_run: isDryRun,
+    counts: { stored: count('stored'), refused: count('refused'), cannot: count('cannot'), events },
+    results: shown,
+    remaining,
+    next: next === null ? null : encodeCursor(next),
+  }
+}
+
+type NamedFilter = {
+  readonly [K in keyof Static<typeof rejectFilterSchema>]?: Static<typeof rejectFilterSchema>[K] | undefined
+}
+
+function readFilter(
+  deps: ManagementDeps,
+  project: Project,
+  named: NamedFilter,
+  prefix = '',
+): Result<Omit<RejectedFilter, 'projectId'>, WireError> {
+  const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
+  const after = readBound(named.after, 'after', zone)
+  if (!after.ok) return err({ ...after.error, attr: `${prefix}after` })
+  const before = readBound(named.before, 'before', zone)
+  if (!before.ok) return err({ ...before.error, attr: `${prefix}before` })
+  const { reason, field, event, distinct_id: distinctId, uuid, lane, search, replayed } = named
+  const filter = {
+    reason,
+    field,
+    event,
+    distinctId,
+    uuid,
+    search,
+    replayed,
+    afterMs: after.value,
+    beforeMs: before.value,
+  }
+  const given = Object.fromEntries(Object.entries({ ...filter, lane }).filter(([, value]) => value !== undefined))
+  for (const [name, value] of Object.entries(named))
+    if (typeof value === 'string' && value.includes('\0'))
+      return err(invalidInput(`${prefix}${name}`, 'NUL is no part of any text.'))
+  return ok(given)
+}
+
+function laneParam(): QueryParam<Lane | undefined> {
+  return optional(Type.String({ enum: [...lanes], description: 'Where it would have gone.' }), (text, name) => {
+    const lane = lanes.find(known => known === text)
+    return lane === undefined ? err(invalidInput(name, `Must be one of ${lanes.join(', ')}.`)) : ok(lane)
+  })
+}
+
+function cursorParam(): QueryParam<RejectedCursor | undefined> {
+  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), readCursor)
+}
+
+function readCursor(text: string, name: string): Result<RejectedCursor, WireError> {
+  const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
+  if (match === null) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+  return ok({ receivedAtMs: Number(match[1]), rejectId: match[2]! })
+}
+
+function encodeCursor({ receivedAtMs, rejectId }: RejectedCursor): string {
+  return `${receivedAtMs}_${rejectId}`
+}

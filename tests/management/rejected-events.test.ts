@@ -1,0 +1,291 @@
+// The reject store as people use it: lists by every filter, and replays through capture itself into a log.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
+import { type CapturedEvent, logLanes } from '#core/events/captured-event.ts'
+import { rejectOfEvent, rejectOfReject } from '#core/events/rejects.ts'
+import type { RejectedEvent } from '#core/events/stored-event.ts'
+import { PortError } from '#ports/port-error.ts'
+import { createCaptureService } from '#services/capture.ts'
+import { createRejectReplay } from '#services/replay-rejects.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { decodeReject } from '#wire/decode-reject.ts'
+import { aReject } from '../ports/rejects.contract.ts'
+import { startCaptureServer, testProject, testToken } from '../support/capture-server.ts'
+import { aCapturedEvent } from '../support/captured-events.ts'
+import { eventually } from '../support/eventually.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+import { startManagement } from '../support/management-api.ts'
+import { MemoryRejects } from '../support/memory-rejects.ts'
+
+const path = '/api/projects/1/rejected_events/'
+const nowMs = Date.parse('2025-07-03T12:00:00Z')
+const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
+
+async function startWorld(
+  t: TestContext,
+  rejected: readonly RejectedEvent[],
+  rerouteOlderThanMs: number | null = null,
+) {
+  const store = new MemoryRejects()
+  await store.insert({ events: [], pendingEvents: [], overrides: [], replays: [], rejected })
+  const clock = fixedClock(new Date(nowMs).toISOString())
+  const log = createMemoryEventLog({ nowMs: clock.nowMs })
+  const world = { logIsDown: false }
+  const capture = createCaptureService({
+    findProject: token => (token === 'phc_first' ? { ...testProject, apiToken: 'phc_first' } : null),
+    unknownKeys: 'reject',
+    importOnly: false,
+    isOverQuota: () => false,
+    refused: { count: () => undefined },
+    eventLog: {
+      ...log,
+      append: (lane, records) =>
+        world.logIsDown ? Promise.reject(new PortError('event-log', 'full')) : log.append(lane, records),
+    },
+    clock,
+    metrics: createMetrics(),
+    logger: silentLogger(),
+  })
+  const rejects = createRejectReplay({
+    events: store,
+    capture,
+    decode: decodeReject,
+    clock,
+    rerouteOlderThanMs,
+    logger: silentLogger(),
+  })
+  const api = await startManagement(t, { events: { listRejected: query => store.listRejected(query) }, rejects })
+  return Object.assign(world, {
+    api,
+    list: async (query = '') => (await api.call('GET', `${path}${query}`)).body,
+    replay: (body: object) => api.call('POST', `${path}replay/`, { body }),
+    async appended(): Promise<CapturedEvent[]> {
+      const chunks = await Promise.all(logLanes.map(lane => log.read(lane, 0, { recordCountMax: 1e6, bytesMax: 1e9 })))
+      const records = chunks.flatMap(chunk => chunk.records)
+      assert.ok(records.every(({ kind }) => kind === 'event'))
+      return records.flatMap(record => (record.kind === 'event' ? [record.event] : []))
+    },
+  })
+}
+
+/** What the reject store has after these requests were refused at the edge. */
+async function refusedRequests(t: TestContext, sent: readonly (readonly [path: string, body: unknown])[]) {
+  const edge = await startCaptureServer(t, { now: new Date(receivedAtMs).toISOString() })
+  for (const [address, body] of sent)
+    await edge.post(address, JSON.stringify(body), { 'x-forwarded-for': '203.0.113.9' })
+  const rejects = await eventually(async () => {
+    const kept = (await edge.records()).rejects
+    return kept.length >= sent.length ? kept : undefined
+  })
+  return rejects.map((reject, offset) => rejectOfReject(offset, reject))
+}
+
+const good = { event: 'e', distinct_id: 'ada', properties: { price: 1.5 } }
+
+describe('rejected events', () => {
+  it('are listed by every filter, in pages, with what their body is', async t => {
+    const source = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
+    const { list } = await startWorld(t, [
+      aReject(1, 1, { reason: 'a', event: 'paid', distinctId: 'ada', lane: 'main', uuid: 'u1', field: 'batch.3.uuid' }),
+      aReject(1, 2, { reason: 'b', body: '{"plan":"pro"}', source: { ...source, personProcessingForcedOff: false } }),
+      aReject(1, 3, { reason: 'b' }),
+      aReject(2, 4),
+    ])
+    const all = await list()
+    assert.equal(all.results.length, 3)
+    const [, second] = all.results
+    assert.deepEqual([second.body_kind, second.body_cut, second.replayed_at], ['item', true, null])
+    assert.ok(!JSON.stringify(all).includes('1.2.3.4'), 'addresses are not shown')
+    for (const query of [
+      'reason=a',
+      'field=uuid',
+      'event=paid',
+      'distinct_id=ada',
+      'uuid=u1',
+      'lane=main',
+      `before=${new Date(aReject(1, 2).receivedAtMs).toISOString()}`,
+    ])
+      assert.deepEqual(
+        (await list(`?${query}`)).results.map((r: { reason: string }) => r.reason),
+        ['a'],
+        query,
+      )
+    assert.equal((await list('?search=PRO')).results.length, 1)
+    assert.equal((await list('?replayed=true')).results.length, 0)
+    const first = await list('?limit=2&reason=b&after=-100d')
+    assert.equal(first.next, null)
+    const page = await list('?limit=2&after=1999-01-01')
+    assert.match(page.next, /after=1999-01-01T00%3A00%3A00.000Z&cursor=\d+_/)
+    const rest = await list(page.next.slice(page.next.indexOf('?')))
+    assert.deepEqual([rest.results.length, rest.next], [1, null])
+  })
+
+  it('refuse filters that mean nothing', async t => {
+    const { api } = await startWorld(t, [])
+    for (const query of ['lane=fast', 'replayed=maybe', 'cursor=x', 'after=soon'])
+      assert.equal((await api.call('GET', `${path}?${query}`)).status, 400, query)
+  })
+})
+
+describe('a replay', () => {
+  it('is refused again as it was, and partially stores the good events of a request as of when it arrived', async t => {
+    const rejects = await refusedRequests(t, [
+      [
+        '/batch/?_=1751367600000',
+        {
+          api_key: testToken,
+          sent_at: '2025-07-01T10:59:00Z',
+          batch: [good, { event: 'e' }, { ...good, timestamp: '2025-07-01T10:00:00Z' }],
+        },
+      ],
+    ])
+    const { replay, appended, list } = await startWorld(t, rejects)
+    const ids = rejects.map(({ rejectId }) => rejectId)
+    const strict = await replay({ ids })
+    assert.equal(strict.status, 200, strict.text)
+    assert.deepEqual(strict.body.results, [
+      { id: ids[0], result: 'refused', reason: 'missing_distinct_id', field: 'batch.1', events: 0, events_refused: 0 },
+    ])
+    assert.deepEqual(await appended(), [])
+    const partial = await replay({ ids, partial: true })
+    assert.deepEqual(partial.body.counts, { stored: 1, refused: 0, cannot: 0, events: 2 })
+    assert.equal(partial.body.results[0].events_refused, 1)
+    const events = await appended()
+    const sentAtMs = Date.parse('2025-07-01T10:59:00Z')
+    assert.deepEqual(
+      events.map(event => [event.receivedAtMs, event.capturedAtMs, event.timestampMs, event.sentAtMs, event.ip]),
+      [
+        [receivedAtMs, nowMs, receivedAtMs, sentAtMs, '203.0.113.9'],
+        [receivedAtMs, nowMs, Date.parse('2025-07-01T10:01:00Z'), sentAtMs, '203.0.113.9'],
+      ],
+    )
+    assert.equal((await list('?replayed=true')).results[0].replayed_at, new Date(nowMs).toISOString())
+    await replay({ ids, partial: true })
+    const [, , ...again] = await appended()
+    const identity = ({ uuid, name, distinctId, timestampMs }: CapturedEvent) => [uuid, name, distinctId, timestampMs]
+    assert.deepEqual(again.map(identity), events.map(identity), 'a second replay stores the same events')
+  })
+
+  it('takes /engage, the query’s send time and the historical flag as they were', async t => {
+    const rejects = await refusedRequests(t, [
+      ['/engage/?_=1751367540000', { api_key: testToken, distinct_id: ' ', timestamp: '2025-07-01T10:00:00Z' }],
+      ['/batch/', { api_key: testToken, historical_migration: true, batch: [{ event: 'e' }, good] }],
+    ])
+    assert.deepEqual(
+      rejects.map(({ source }) => [source!.engage, source!.sentAtMs]),
+      [
+        [true, 1751367540000],
+        [false, null],
+      ],
+    )
+    const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('" "', '"ada"') }))
+    const { replay, appended } = await startWorld(t, repaired)
+    const { body } = await replay({ filter: {}, partial: true })
+    assert.deepEqual(body.counts, { stored: 2, refused: 0, cannot: 0, events: 2 })
+    assert.deepEqual(
+      (await appended()).map(({ name, lane, historicalMigration, importJobId, timestampMs }) => {
+        return [name, lane, historicalMigration, importJobId, new Date(timestampMs).toISOString()]
+      }),
+      [
+        ['$identify', 'main', false, 0, '2025-07-01T10:01:00.000Z'],
+        ['e', 'historical', true, 1, '2025-07-01T11:00:00.000Z'],
+      ],
+    )
+  })
+
+  it('gives an event that was accepted back to the log as it was', async t => {
+    const events = [
+      aCapturedEvent(1, { sentAtMs: 5, setJson: '{"a":1.0}', propertiesJson: '{"id":12345678901234567890,"n":1e2}' }),
+      aCapturedEvent(2, { protocol: 'v1', personProcessingForcedOff: true, timestampMs: nowMs + 1e10, name: '"\\' }),
+      aCapturedEvent(3, { lane: 'historical', historicalMigration: true, importJobId: 7, setOnceJson: '{}' }),
+      aCapturedEvent(4, { lane: 'error_tracking', historicalMigration: true, importJobId: 1, name: '$exception' }),
+    ]
+    const rejects = events.map((event, offset) => rejectOfEvent(offset, event, 'row_refused', 'why'))
+    const { replay, appended } = await startWorld(t, rejects, 1)
+    const { body } = await replay({ filter: { reason: 'row_refused' } })
+    assert.deepEqual(body.counts, { stored: 4, refused: 0, cannot: 0, events: 4 })
+    const expected = events.map(event => ({ ...event, token: 'phc_first', capturedAtMs: nowMs }))
+    assert.deepEqual(
+      (await appended()).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)),
+      expected,
+    )
+  })
+
+  it('cannot be made of what is cut, unknown or gone', async t => {
+    const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
+    const cut = rejectOfEvent(1, large, 'processing_failed', '')
+    const older = aReject(1, 2)
+    const { replay } = await startWorld(t, [cut, older])
+    const missing = '00000000-0000-5000-8000-00000000abcd'
+    const { body } = await replay({ ids: [cut.rejectId, older.rejectId, missing] })
+    const reasons = Object.fromEntries(body.results.map((r: { id: string; reason: string }) => [r.id, r.reason]))
+    assert.deepEqual(reasons, {
+      [cut.rejectId]: 'body_cut',
+      [older.rejectId]: 'body_unknown',
+      [missing]: 'not_found',
+    })
+    assert.equal(body.counts.cannot, 3)
+  })
+
+  it('goes through a filter oldest first, a call at a time, and leaves out what was replayed', async t => {
+    const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
+    const { replay, appended, list } = await startWorld(
+      t,
+      events.map((event, offset) => rejectOfEvent(offset, event, 'row_refused', '')),
+    )
+    const rehearsal = await replay({ filter: {}, dry_run: true })
+    assert.deepEqual([rehearsal.body.dry_run, rehearsal.body.counts.stored], [true, 25])
+    assert.deepEqual(await appended(), [])
+    assert.equal((await list('?replayed=true')).results.length, 0)
+    const remaining: number[] = []
+    let cursor: string | undefined
+    do {
+      const { body } = await replay({ filter: {}, limit: 10, ...(cursor === undefined ? {} : { cursor }) })
+      remaining.push(body.remaining)
+      cursor = body.next ?? undefined
+    } while (cursor !== undefined)
+    assert.deepEqual(remaining, [15, 5, 0])
+    assert.deepEqual(
+      (await appended()).map(({ uuid }) => uuid),
+      events.map(({ uuid }) => uuid),
+    )
+    assert.equal((await replay({ filter: {} })).body.results.length, 0)
+    assert.equal((await replay({ filter: { replayed: true } })).body.results.length, 25)
+  })
+
+  it('answers 503 while the log takes nothing, marks nothing, and works afterwards', async t => {
+    const reject = rejectOfEvent(1, aCapturedEvent(1), 'row_refused', '')
+    const world = await startWorld(t, [reject])
+    world.logIsDown = true
+    const down = await world.replay({ ids: [reject.rejectId] })
+    assert.deepEqual([down.status, down.body.code, down.headers.get('retry-after')], [503, 'transient_error', '1'])
+    assert.equal((await world.list('?replayed=true')).results.length, 0)
+    world.logIsDown = false
+    assert.equal((await world.replay({ ids: [reject.rejectId] })).body.counts.stored, 1)
+  })
+
+  it('takes ids or a filter, and a key that may write', async t => {
+    const { replay, api } = await startWorld(t, [])
+    for (const body of [
+      {},
+      { ids: ['a'], filter: {} },
+      { ids: [] },
+      { ids: ['a'], limit: 5 },
+      { filter: {}, limit: 1_001 },
+      { filter: {}, cursor: 'x' },
+      { filter: { lane: 'fast' } },
+      { filter: { after: 'soon' } },
+      { filters: {} },
+      { ids: Array.from({ length: 1_001 }, String) },
+    ])
+      assert.equal((await replay(body)).status, 400, JSON.stringify(body).slice(0, 60))
+    const reader = await api.addKey(['query:read'])
+    const refused = await api.call('POST', `${path}replay/`, { key: reader, body: { filter: {} } })
+    assert.equal(refused.status, 403)
+    const writer = await api.addKey(['query:write'])
+    assert.equal((await api.call('POST', `${path}replay/`, { key: writer, body: { filter: {} } })).status, 200)
+  })
+})
