@@ -84,6 +84,8 @@ describe('a quota', () => {
     const badException = { event: '$exception', properties: {} }
     assert.equal((await server.post('/batch/', batch([item('e'), badException]))).status, 400)
     assert.deepEqual(Object.fromEntries(server.refused), { events_over_quota: 3, missing_distinct_id: 1 })
+    const imported = batch([item('e'), { event: 'no id' }], { historical_migration: true })
+    assert.equal((await server.post('/batch/', imported)).status, 400, 'no quota, so it is looked at')
   })
 
   it('never concerns imports, nor live events that their age makes imports', async t => {
