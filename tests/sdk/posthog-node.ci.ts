@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson, usageOf } from './acceptance.ts'
 import { describeAddresses } from './posthog-node-addresses.ts'
+import { describeRefused } from './posthog-node-refused.ts'
 
 // Published versions of posthog-node, unmodified, over real sockets. Source: docs/wire/clients.md 3.1, 13 rows 1–13.
 
@@ -385,6 +386,7 @@ describe('posthog-node 5.70.0 evaluating once per request', () => {
 })
 
 describeAddresses(() => acceptance)
+describeRefused(() => acceptance)
 
 describe('what all of them sent', () => {
   it('shows as charged and imported, each event once', async () => {

@@ -9,7 +9,7 @@ import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPe
 import { pythonWith } from './python-environment.ts'
 
 // Published versions of posthog-python, unmodified, in virtual environments of their own. Source: docs/wire/clients.md
-// 3.2, 13 rows 22–27.
+// 3.2, 13 rows 22–27 and 29.
 
 const sdks = [
   {
@@ -141,6 +141,33 @@ for (const sdk of sdks) {
     })
   })
 }
+
+it('posthog-python waits as long as a 503 asks for, and its event is stored once', async () => {
+  const { pennon, proxy } = acceptance
+  proxy.take()
+  proxy.answerNext('/batch', [{ status: 503, headers: { 'retry-after': '2' }, body: '{"type":"server_error"}' }])
+  const program = `
+import sys, time
+from posthog import Posthog
+posthog = Posthog(sys.argv[2], host=sys.argv[1])
+posthog.capture(distinct_id="python-waiting", event="waited for")
+began = time.monotonic()
+posthog.shutdown()
+print(time.monotonic() - began)
+`
+  const python = pythonWith(sdks.at(-1)!.version)
+  const { stdout } = await promisify(execFile)(python, ['-c', program, proxy.url, testProjectKey], { timeout: 60_000 })
+  assert.ok(Number(stdout) >= 2, stdout)
+  assert.deepEqual(
+    proxy.take().map(({ path, status }) => `${path} ${status}`),
+    ['/batch/ 503', '/batch/ 200'],
+  )
+  const stored = await storedEvents(pennon, 'python-waiting')
+  assert.deepEqual(
+    stored.map(({ event }) => event),
+    ['waited for'],
+  )
+})
 
 it('the README’s program for Python works as printed', async () => {
   const { pennon } = acceptance

@@ -305,20 +305,31 @@ describe('posthog-js from Pennon', { skip }, () => {
     await record(false)
   })
 
-  it('sends again what was answered 503, and it is stored once', async () => {
+  it('sends again what was answered 500 or 503, counts how often, and it is stored once', async () => {
     site.acceptance.proxy.take()
-    site.acceptance.proxy.answerNext('/e/', [
-      { status: 503, body: '{}', headers: { 'access-control-allow-origin': '*' } },
-    ])
+    const refusals = [500, 503].map(status => ({ status, body: '{}', headers: { 'access-control-allow-origin': '*' } }))
+    site.acceptance.proxy.answerNext('/e/', refusals)
     const visitor = await visit(site.browser)
+    await visitor.page.clock.install()
     await visitor.page.goto(
       site.shop.page(snippet(currentScript(), testProjectKey, `{ api_host: '${site.acceptance.proxy.url}' }`)),
     )
     const id = await eventually(() => ask<string>(visitor, 'window.posthog?.get_distinct_id?.()'))
+    const sent = () => site.acceptance.proxy.exchanges.filter(({ path }) => path.startsWith('/e/'))
+    // It waits 3 s, then 6 s, each half as long again at most.
+    for (const answered of [1, 2, 3]) {
+      await eventually(async () => {
+        await visitor.page.clock.runFor(1_000)
+        return sent().length >= answered
+      })
+    }
     only(await site.storedWith(id, '$pageview'), '$pageview')
-    assert.ok(
-      site.acceptance.proxy.exchanges.some(({ path, status }) => path.includes('retry_count=1') && status === 200),
-    )
+    const counts = sent().map(({ path, status }) => [/retry_count=\d+/.exec(path)?.[0] ?? '', status])
+    assert.deepEqual(counts.slice(0, 3), [
+      ['', 500],
+      ['retry_count=1', 503],
+      ['retry_count=2', 200],
+    ])
     await visitor.close()
   })
 })
