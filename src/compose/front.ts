@@ -26,6 +26,7 @@ import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
+import { BodyRoom } from '#http/request-bodies.ts'
 import type { Route } from '#http/route.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -298,9 +299,17 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const authorize = createAuthorizer({ keyCheck, logger })
   const hasAdminPort = config.adminPort !== null
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
-  const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize })
+  const bodyRoom = new BodyRoom()
+  metrics.onCollect(() => metrics.requestBodyBytes.set(bodyRoom.heldBytes))
+  const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, bodyRoom })
   const adminServer = hasAdminPort
-    ? createHttpServer({ routes: [...privateRoutes, ...healthRoutes(healthDeps)], logger, metrics, authorize })
+    ? createHttpServer({
+        routes: [...privateRoutes, ...healthRoutes(healthDeps)],
+        logger,
+        metrics,
+        authorize,
+        bodyRoom,
+      })
     : null
 
   return {

@@ -47,9 +47,13 @@ export interface Route {
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
+  /** Body of the 503 while bodies of other requests take all the room. Absent: the server's own. */
+  readonly busy?: WireError
+  /** A GET may bring a body, and is handled with it. */
+  readonly takesBodyOfGet?: true
   /** Body of the 408 of a request that stops coming in behind its headers. Absent: the server's own. */
   readonly stalled?: WireError
-  /** Told with what the server itself answers where the same request may be sent again: 408 and 500. Absent: not told. */
+  /** Told with what the server itself answers where the same request may be sent again: 408, 500 and 503. Absent: only with a 503. */
   readonly retryAfterSeconds?: number
   /** Headers of the request, in lower case, that every answer on this path gives back. */
   readonly echoes?: readonly string[]

@@ -2,7 +2,7 @@
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
+import { announcedBytes, type BodyFault, BodyRoom } from './request-bodies.ts'
 import { type Route, type RouteGroup, sendError } from './route.ts'
 import { answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
 
@@ -22,9 +23,18 @@ export interface HttpServerOptions {
   readonly metrics: Metrics
   /** Runs before the handler of `personal_key` and `operator` routes; answers itself and returns false when refused. */
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
+  /** Where bodies lie until their requests are answered. Absent: one of the server's own. */
+  readonly bodyRoom?: BodyRoom
+  /** 0 ≤ x < 1: clients that were refused come back at different times. */
+  readonly random?: () => number
 }
 
 const emptyBody = Buffer.alloc(0)
+/** In the place of a body that there was no room for. */
+const noRoom = Symbol('noRoom')
+const genericBusy = wireError(503, 'transient_error', 'transient error, please retry')
+/** Source: docs/wire/ingestion.md 1.3. */
+const busySecondsMax = 30
 const malformedUrl = wireError(400, 'invalid_url', 'The address is malformed: check its percent-encoding.')
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
@@ -39,7 +49,7 @@ function unusedFactory(): never {
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000 }
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { logger, metrics } = options
+  const { logger, metrics, bodyRoom = new BodyRoom(), random = Math.random } = options
   const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : notFoundOnWire
   const server = Fastify({
     loggerInstance: undefined,
@@ -68,7 +78,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   })
   server.server.headersTimeout = connectionTimeouts.headersMs
   server.removeAllContentTypeParsers()
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+  server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
+    bodyRoom.read(raw, routeOptions.bodyLimit, (fault, body) => {
+      if (fault === null) done(null, body)
+      else if (fault === 'busy') done(null, noRoom)
+      else done(errorOfFault(fault))
+    })
+  })
 
   const methodsOfPath = new Map<string, Set<string>>()
   for (const route of options.routes) {
@@ -84,6 +100,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   // Methods beyond the usual ones have no routes: whether they meet a known path is found out here.
   const patterns = [...methodsOfPath].map(([path, methods]) => ({ pattern: patternOf(path), methods }))
   server.setNotFoundHandler((request, reply) => {
+    giveBackUnused(request, reply)
     const path = request.url.split('?', 1)[0]!
     const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
     if (known === undefined) {
@@ -111,12 +128,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       config: { route },
       onRequest: beforeBody(route, cors),
       handler: (request, reply) => {
-        // With no content-length and no content-type Fastify leaves the body undefined.
-        if (!Buffer.isBuffer(request.body)) request.body = emptyBody
         showContentType(request)
         if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
-        if (!guarded) return route.handler(request, reply) as unknown as undefined
-        return authorizeThenHandle(route, request, reply) as unknown as undefined
+        const readsNow = route.method === 'GET' && route.takesBodyOfGet === true && hasBody(request)
+        const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
+        return work as unknown as undefined
       },
       onResponse: (request, reply, done) => {
         if (route.stalled !== undefined) noteAnswered(request)
@@ -127,6 +143,48 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         done()
       },
     })
+  }
+
+  function handle(route: Route, guarded: boolean, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+    if (request.body === noRoom) return refuseForNow(route, request, reply)
+    // With no content-length and no content-type Fastify leaves the body undefined.
+    if (!Buffer.isBuffer(request.body)) request.body = emptyBody
+    // Its length now: a thread may get its memory.
+    const { length } = request.body as Buffer
+    let work: Promise<void> | null = null
+    try {
+      const handled = guarded ? authorizeThenHandle(route, request, reply) : route.handler(request, reply)
+      if (handled instanceof Promise) work = handled
+      return handled
+    } finally {
+      bodyRoom.giveBack(length, reply.raw, work)
+    }
+  }
+
+  /** Of a request that nothing is done with. */
+  function giveBackUnused(request: FastifyRequest, reply: FastifyReply): void {
+    if (Buffer.isBuffer(request.body)) bodyRoom.giveBack(request.body.length, reply.raw, null)
+  }
+
+  /** Fastify leaves the body of a GET alone. */
+  async function readThenHandle(...[route, guarded, request, reply]: Parameters<typeof handle>): Promise<void> {
+    const { fault, body } = await new Promise<{ fault: BodyFault | null; body: Buffer }>(resolve => {
+      bodyRoom.read(request.raw, route.bodyLimitBytes, (fault, body) => resolve({ fault, body }))
+    })
+    if (fault === 'too_large' || fault === 'broken') {
+      reply.header('connection', 'close')
+      return answerError(errorOfFault(fault), route, request, reply)
+    }
+    request.body = fault === null ? body : noRoom
+    await handle(route, guarded, request, reply)
+  }
+
+  /** What still comes of the body is read and let go, so that the client gets to see its answer. */
+  function refuseForNow(route: Route, request: FastifyRequest, reply: FastifyReply): void {
+    if (Number.isNaN(announcedBytes(request.raw))) reply.header('connection', 'close')
+    const spread = route.group === 'capture' ? Math.floor(random() * busySecondsMax) : 0
+    reply.header('retry-after', String(route.retryAfterSeconds ?? 1 + spread))
+    sendError(reply, route.busy ?? genericBusy, route.encodeError)
   }
 
   async function authorizeThenHandle(route: Route, request: FastifyRequest, reply: FastifyReply): Promise<void> {
@@ -142,6 +200,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       method: others as ['GET'],
       url: path,
       handler: (request, reply) => {
+        giveBackUnused(request, reply)
         if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
         if (echoes !== undefined) echo(echoes, request, reply)
         if (request.method === 'OPTIONS' && cors !== null) return reply.code(200).send()
@@ -204,6 +263,15 @@ function beforeBody(route: Route, cors: string | null): OnRequest {
     }
     hideUnreadableContentType(request, reply, done)
   }
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
+}
+
+function errorOfFault(fault: 'too_large' | 'broken'): Error & { code?: string; statusCode?: number } {
+  if (fault === 'too_large') return new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
+  return Object.assign(new Error('The request did not arrive.'), { statusCode: 400 })
 }
 
 function echo(names: readonly string[], request: FastifyRequest, reply: FastifyReply): void {

@@ -94,6 +94,11 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       help: 'Live views that were closed because their client took nothing.',
       registers,
     }),
+    requestBodyBytes: new Gauge({
+      name: 'pennon_request_body_bytes',
+      help: 'Bytes of the bodies of requests that are not answered yet.',
+      registers,
+    }),
     logQueueRecords: new Gauge({
       name: 'pennon_log_queue_records',
       help: 'Records waiting for the log to commit.',

@@ -53,6 +53,7 @@ export function captureV1Routes(dependencies: CaptureV1RouteDependencies): Route
       bodyLimitBytes: v1BodyBytesMax,
       tooLarge: v1CaptureErrors.bodyTooLarge,
       stalled: v1CaptureErrors.bodyReadTimeout,
+      busy: v1CaptureErrors.unavailable,
       encodeError: encodeV1Error,
       retryAfterSeconds: v1RetryAfterSeconds,
       echoes: [requestIdHeader],

@@ -21,7 +21,6 @@ import {
 } from '#wire/decode-capture.ts'
 import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
-import { withBodyOfGet } from '../body-of-get.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface CaptureRouteDependencies {
@@ -61,9 +60,10 @@ export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
       bodyLimitBytes: captureBodyBytesMax,
       tooLarge: captureErrors.bodyTooLarge,
       stalled: captureErrors.bodyReadTimeout,
+      busy: captureErrors.transient,
       handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
     }
-    return [post, { ...post, method: 'GET', handler: withBodyOfGet(post) }]
+    return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
   })
 }
 

@@ -46,7 +46,14 @@ function routesOf(endpoint: DecideEndpoint, options: DecideRoutesOptions): Route
   const evaluate: Route['handler'] = (request, reply) => answerEvaluation(endpoint, options, request, reply)
   return [
     { ...common, method: 'GET', access: 'open', handler: (...call) => answerMinimal(endpoint, options, ...call) },
-    { ...common, method: 'POST', access: 'project_key', tooLarge: decideErrors.bodyTooLarge, handler: evaluate },
+    {
+      ...common,
+      method: 'POST',
+      access: 'project_key',
+      tooLarge: decideErrors.bodyTooLarge,
+      busy: decideErrors.transient,
+      handler: evaluate,
+    },
     { ...common, method: 'OPTIONS', access: 'open', handler: (_request, reply) => void reply.code(200).send() },
     { ...common, method: 'HEAD', access: 'open', handler: (_request, reply) => sendJson(reply, 200, '') },
   ]

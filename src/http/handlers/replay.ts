@@ -12,7 +12,6 @@ import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
 import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/decode-replay.ts'
 import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thread.ts'
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
-import { withBodyOfGet } from '../body-of-get.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface ReplayRouteDependencies {
@@ -39,9 +38,10 @@ export function replayRoutes(dependencies: ReplayRouteDependencies): Route[] {
     bodyLimitBytes: replayBodyBytesMax,
     tooLarge: replayErrors.bodyTooLarge,
     stalled: captureErrors.bodyReadTimeout,
+    busy: captureErrors.transient,
     handler: (request, reply) => handleReplay(dependencies, request, reply),
   }
-  return [post, { ...post, method: 'GET', handler: withBodyOfGet(post) }]
+  return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
 }
 
 async function handleReplay(
