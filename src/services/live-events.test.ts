@@ -10,7 +10,8 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../tests/support/captured-events.ts'
 import { movedTime } from '../../tests/support/moved-time.ts'
-import { createLiveEvents, type LiveMessages, type LiveReader, type LiveRequest } from './live-events.ts'
+import { createLiveEvents } from './live-events.ts'
+import type { LiveMessages, LiveReader, LiveRequest } from './live-watcher.ts'
 
 const everything: LiveFilter = {
   events: null,
@@ -122,13 +123,14 @@ describe('the live view', () => {
   })
 
   it('shows to one who comes later only what comes later', async () => {
-    const { watch, accept, time } = aView()
+    const { watch, log, time } = aView()
     const first = await watch()
-    await accept([aCapturedEvent(1)])
+    await time.move(50)
+    // Nobody tells of it: it is read behind the second one's coming.
+    await log.append('main', encodedEvents([aCapturedEvent(1)]))
     const second = await watch()
-    await time.move(50)
-    await accept([aCapturedEvent(2)])
-    await time.move(50)
+    await log.append('main', encodedEvents([aCapturedEvent(2)]))
+    await time.move(300)
     assert.equal(first.of('event').length, 2)
     assert.deepEqual(second.heard, [
       ['begin', { main: 1 }],

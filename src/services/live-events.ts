@@ -3,62 +3,21 @@
 // caller's business. Nothing waits for a watcher: what it cannot be shown is counted and told, so that what is shown and
 // what is counted are together exactly what matched.
 
-import {
-  type CapturedEvent,
-  type CapturedReject,
-  type LogLane,
-  type LogRecord,
-  logLaneOf,
-} from '#core/events/captured-event.ts'
+import { type LogLane, type LogRecord, logLaneOf } from '#core/events/captured-event.ts'
 import { LiveEvent, type LiveFilter, type LiveMatch, rejectMatches } from '#core/live/live-filter.ts'
 import { kindEvent, kindReject } from '#core/log/record-layout.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import {
+  type LiveEndReason,
+  type LiveMessages,
+  type LiveReader,
+  type LiveRequest,
+  LiveWatcher,
+} from './live-watcher.ts'
 import { type LogTail, startLogTail } from './log-tail.ts'
-
-/** `rate`: more than may be shown in a second; `slow`: the watcher takes too little; `too_large`: see `LiveMatch`. */
-export const skipReasons = ['rate', 'slow', 'too_large'] as const
-export type SkipReason = (typeof skipReasons)[number]
-/** Since the last time it was told. */
-export type Skipped = Readonly<Record<SkipReason, number>>
-
-export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 'stopping' | 'failed'
-
-/** Of the lanes that are watched: what is appended from there on is shown. */
-export type LiveOffsets = Readonly<Partial<Record<LogLane, number>>>
-
-export interface LiveReader {
-  /** Before anything else. */
-  begin(offsets: LiveOffsets): void
-  /** @param taken called once nothing of it waits in this process any more. */
-  write(messages: readonly Uint8Array[], taken: () => void): void
-  /** Nothing comes behind this. What waits may still be taken for a moment. */
-  end(last: Uint8Array): void
-  /** What waits is given up. */
-  drop(): void
-}
-
-/** What watchers are told, as bytes that all of them share. */
-export interface LiveMessages {
-  event(event: CapturedEvent, lane: LogLane, offset: number): Uint8Array
-  reject(reject: CapturedReject, lane: LogLane, offset: number): Uint8Array
-  skipped(counts: Skipped): Uint8Array
-  /** Nobody knows how many there were. */
-  lost(lane: LogLane, reason: 'behind' | 'unreadable'): Uint8Array
-  end(reason: LiveEndReason): Uint8Array
-  readonly heartbeat: Uint8Array
-}
-
-export interface LiveRequest {
-  readonly projectId: number
-  readonly filter: LiveFilter
-  /** Watchers that may watch for the same reason have the same: they are asked about once. */
-  readonly accessKey: string
-  /** Why it may not go on, or null. @throws PortError when that cannot be found out. */
-  readonly whyNot: () => Promise<'access_ended' | 'project_deleted' | null>
-}
 
 export interface LivePlace {
   /** Begins to show. Once. */
@@ -94,46 +53,21 @@ export interface LiveEventsOptions {
   readonly startTimeout: (callback: () => void, afterMs: number) => { cancel(): void }
 }
 
-interface Watcher {
-  readonly request: LiveRequest
-  readonly from: ReadonlyMap<LogLane, number>
-  readonly reader: LiveReader
-  /** Written when the slice is over. */
-  batch: Uint8Array[]
-  /** In this process, `batch` included. */
-  waitingBytes: number
-  /** Of what may be shown now: events, with fractions. */
-  allowance: number
-  allowanceAtMs: number
-  skipped: Record<SkipReason, number>
-  /** When it last took something, or had nothing to take. */
-  movedAtMs: number
-  wroteAtMs: number
-  /** When it was last known that it may watch. */
-  allowedAtMs: number
-  isGone: boolean
-}
-
 /** Not replays: they are nothing that a person reads. */
 const shownKinds: ReadonlySet<number> = new Set([kindEvent, kindReject])
-/** Beyond it a watcher is shown nothing until it took some. One event more may wait, and one notice. */
-const waitingBytesMax = 256 * 1024
 const tickMs = 1_000
-const heartbeatMs = 15_000
-/** Whoever takes nothing for so long is stuck. */
-const stuckMs = 20_000
 const recheckMs = 5_000
 /** How long a watcher is believed while nobody can say whether it may watch. */
 const believedMs = 30_000
 
 export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
-  const { log, messages, metrics, logger, monotonicNowMs, eventsPerSecondMax } = options
-  const watchersOf = new Map<number, Set<Watcher>>()
+  const { log, messages, metrics, logger, monotonicNowMs } = options
+  const watchersOf = new Map<number, Set<LiveWatcher>>()
   const tails = new Map<LogLane, LogTail>()
   /** Those that stop, too. */
   const tailsEnding = new Set<Promise<void>>()
   const placesOf = new Map<number, number>()
-  const written = new Set<Watcher>()
+  const written = new Set<LiveWatcher>()
   let placeCount = 0
   let timer: { cancel(): void } | null = null
   let isChecking = false
@@ -148,7 +82,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
       if (placeCount >= options.watchersMax) return err('full')
       if ((placesOf.get(projectId) ?? 0) >= options.watchersPerProjectMax) return err('project_full')
       takePlace(projectId, 1)
-      let watcher: Watcher | null = null
+      let watcher: LiveWatcher | null = null
       let hasLeft = false
       const leave = () => {
         if (hasLeft) return
@@ -190,31 +124,16 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     else placesOf.set(projectId, count)
   }
 
-  function everyone(): Watcher[] {
+  function everyone(): LiveWatcher[] {
     return [...watchersOf.values()].flatMap(watchers => [...watchers])
   }
 
-  function add(request: LiveRequest, ends: readonly (readonly [LogLane, number])[], reader: LiveReader): Watcher {
-    const nowMs = monotonicNowMs()
+  function add(request: LiveRequest, ends: readonly (readonly [LogLane, number])[], reader: LiveReader): LiveWatcher {
     const from = new Map(ends.map(([lane, end]) => [lane, Math.max(end, tails.get(lane)?.position ?? 0)]))
-    const watcher: Watcher = {
-      request,
-      from,
-      reader,
-      batch: [],
-      waitingBytes: 0,
-      allowance: eventsPerSecondMax,
-      allowanceAtMs: nowMs,
-      skipped: nothingSkipped(),
-      movedAtMs: nowMs,
-      wroteAtMs: nowMs,
-      allowedAtMs: nowMs,
-      isGone: false,
-    }
+    const watcher = new LiveWatcher(request, from, reader, options)
     const watchers = watchersOf.get(request.projectId) ?? new Set()
     watchersOf.set(request.projectId, watchers.add(watcher))
     metrics.liveViews.inc()
-    reader.begin(Object.fromEntries(from))
     // Closed since it came in: it is told so.
     if (isClosed) end(watcher, 'stopping')
     else {
@@ -224,7 +143,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     return watcher
   }
 
-  function remove(watcher: Watcher): void {
+  function remove(watcher: LiveWatcher): void {
     if (watcher.isGone) return
     watcher.isGone = true
     written.delete(watcher)
@@ -289,85 +208,46 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     match: (filter: LiveFilter) => LiveMatch,
     encode: () => Uint8Array,
   ): void {
+    const nowMs = monotonicNowMs()
     let message: Uint8Array | null = null
     for (const watcher of watchersOf.get(projectId) ?? []) {
       const from = watcher.from.get(lane)
       if (from === undefined || offset < from) continue
       const matches = match(watcher.request.filter)
-      if (matches === 'no') continue
-      const skipped = matches === 'too_large' ? matches : whySkipped(watcher)
-      if (skipped !== null) watcher.skipped[skipped]++
-      else {
+      if (matches === 'too_large') watcher.skip(matches)
+      else if (matches === 'yes' && watcher.takesOneMore(nowMs)) {
         message ??= encode()
         push(watcher, message)
       }
     }
   }
 
-  function whySkipped(watcher: Watcher): SkipReason | null {
-    if (watcher.waitingBytes >= waitingBytesMax) return 'slow'
-    const nowMs = monotonicNowMs()
-    const earned = ((nowMs - watcher.allowanceAtMs) / 1_000) * eventsPerSecondMax
-    watcher.allowance = Math.min(watcher.allowance + earned, eventsPerSecondMax)
-    watcher.allowanceAtMs = nowMs
-    if (watcher.allowance < 1) return 'rate'
-    watcher.allowance--
-    return null
-  }
-
-  function push(watcher: Watcher, message: Uint8Array): void {
-    if (watcher.waitingBytes === 0) watcher.movedAtMs = monotonicNowMs()
-    watcher.batch.push(message)
-    watcher.waitingBytes += message.length
+  function push(watcher: LiveWatcher, message: Uint8Array): void {
+    watcher.push(message)
     written.add(watcher)
   }
 
   function writeAll(): void {
-    for (const watcher of written) write(watcher)
+    for (const watcher of written) watcher.write()
     written.clear()
-  }
-
-  function write(watcher: Watcher): void {
-    const { batch } = watcher
-    if (batch.length === 0) return
-    const bytes = batch.reduce((sum, message) => sum + message.length, 0)
-    watcher.batch = []
-    watcher.wroteAtMs = monotonicNowMs()
-    watcher.reader.write(batch, () => {
-      watcher.waitingBytes -= bytes
-      watcher.movedAtMs = monotonicNowMs()
-    })
   }
 
   function tick(): void {
     const nowMs = monotonicNowMs()
     for (const watcher of everyone()) {
-      if (watcher.waitingBytes > 0 && nowMs - watcher.movedAtMs >= stuckMs) {
+      if (watcher.isStuck(nowMs)) {
         metrics.liveViewsDropped.inc()
         end(watcher, 'too_slow')
-      } else if (watcher.waitingBytes < waitingBytesMax) {
-        tellSkipped(watcher)
-        if (nowMs - watcher.wroteAtMs >= heartbeatMs) push(watcher, messages.heartbeat)
-      }
+      } else watcher.tick(nowMs)
     }
-    writeAll()
     if (nowMs - checkedAtMs >= recheckMs) void checkAll()
   }
 
-  function tellSkipped(watcher: Watcher): void {
-    if (skipReasons.every(reason => watcher.skipped[reason] === 0)) return
-    push(watcher, messages.skipped(watcher.skipped))
-    watcher.skipped = nothingSkipped()
-  }
-
-  function end(watcher: Watcher, reason: LiveEndReason): void {
-    const isStuck = monotonicNowMs() - watcher.movedAtMs >= tickMs && watcher.waitingBytes > 0
-    tellSkipped(watcher)
-    write(watcher)
+  function end(watcher: LiveWatcher, reason: LiveEndReason): void {
     remove(watcher)
     // A stop waits for nobody who does not read.
-    if (reason === 'stopping' && isStuck) watcher.reader.drop()
-    else watcher.reader.end(messages.end(reason))
+    if (reason === 'stopping' && watcher.isStuck(monotonicNowMs(), tickMs)) watcher.drop()
+    else watcher.end(reason)
   }
 
   /** One round at a time, and another one for what changed meanwhile. */
@@ -384,7 +264,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     isChecking = false
   }
 
-  async function check(watchers: readonly Watcher[]): Promise<void> {
+  async function check(watchers: readonly LiveWatcher[]): Promise<void> {
     let reason: LiveEndReason | null
     try {
       reason = await watchers[0]!.request.whyNot()
@@ -400,8 +280,4 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
       else if (!watcher.isGone) end(watcher, reason)
     }
   }
-}
-
-function nothingSkipped(): Record<SkipReason, number> {
-  return { rate: 0, slow: 0, too_large: 0 }
 }

@@ -25,6 +25,12 @@ it('a live view whose client reads nothing is shown what it can be, then ends, a
     nowMs: time.monotonicNowMs,
     ...time,
   })
+  // Before the server ends, which waits for them: hooks run in this order.
+  t.after(async () => {
+    const closed = live.close()
+    await time.move(0)
+    await closed
+  })
   const api = await startManagement(t, { liveEvents: live })
   const path = '/api/projects/@current/events/live/'
   const [stuck, reading] = [await watchLive(api.url, path, allScopesKey), await watchLive(api.url, path, allScopesKey)]
@@ -46,11 +52,6 @@ it('a live view whose client reads nothing is shown what it can be, then ends, a
   assert.ok(stuck.of('skipped').every(({ data }) => Object.keys(data.reasons).join() === 'slow'))
   assert.equal(stuck.of('event').length + skippedOf(stuck), rounds * perRound)
   assert.equal(reading.isClosed(), false)
-
-  const closed = live.close()
-  await time.move(0)
-  await closed
-  await eventually(() => reading.isClosed())
 })
 
 function skippedOf(client: LiveClient): number {
