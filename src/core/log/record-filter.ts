@@ -17,7 +17,7 @@ export interface EventGlance {
   hasProperty(key: string): boolean
 }
 
-/** How much is looked at between two steps: a fraction of a millisecond. */
+/** How much is looked at between two steps: about a millisecond. */
 const recordsPerStep = 256
 const parsedBytesPerStep = 64 * 1024
 
