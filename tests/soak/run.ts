@@ -1,5 +1,6 @@
 // `npm run soak -- NAME`: what takes too long for every run; by hand, with the figures written down.
 
+import { runFuzz } from '../capture/fuzz/run-fuzz.ts'
 import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { runBacklog } from './backlog.ts'
@@ -31,6 +32,14 @@ const soaks: Record<string, () => Promise<boolean>> = {
     const seed = testSeed()
     console.log(`SEED=${seed}`)
     return runMerges({ count: Number(process.env.ROUNDS ?? 1_000), seed, log: console.log })
+  },
+  fuzz: async () => {
+    const seed = testSeed()
+    const requestCount = Number(process.env.REQUESTS ?? 200_000)
+    const cpuMsMax = Number(process.env.CPU_MS ?? 50)
+    console.log(`SEED=${seed}`)
+    console.log(JSON.stringify(await runFuzz({ requestCount, seed, cpuMsMax, log: console.log }), null, 2))
+    return true
   },
   backlog: async () => {
     const seed = testSeed()

@@ -1,0 +1,16 @@
+// Whatever comes in, mutated from what SDKs really send: a documented answer, nothing half stored, no prototype written to.
+// `npm run soak -- fuzz` does the same hundreds of times longer, and looks at times.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { testSeed } from '../support/seeded-random.ts'
+import { runFuzz } from './fuzz/run-fuzz.ts'
+
+it('no mutated request gets more than a documented refusal, or leaves what is no event', async t => {
+  const seed = testSeed()
+  t.diagnostic(`SEED=${seed}`)
+  // A hundred times what an ordinary request takes: only what is far out fails on a busy machine.
+  const figures = await runFuzz({ requestCount: 600, seed, cpuMsMax: 500 })
+  t.diagnostic(JSON.stringify(figures.byStatus))
+  assert.ok(figures.eventCount > 50, 'most of them do not even come to their events')
+})
