@@ -22,6 +22,10 @@ export function composeLiveEvents(deps: {
     eventsPerSecondMax: liveEventsPerSecondMax,
     messages: liveMessages,
     monotonicNowMs: () => performance.now(),
+    workedMs: () => {
+      const { user, system } = process.threadCpuUsage()
+      return (user + system) / 1_000
+    },
     startTimer: (callback, everyMs) => {
       const timer = setInterval(callback, everyMs).unref()
       return { cancel: () => clearInterval(timer) }

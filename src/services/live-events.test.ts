@@ -64,6 +64,7 @@ function aView(over: { watchersMax?: number; watchersPerProjectMax?: number; log
     metrics,
     logger: silentLogger(),
     nowMs: time.monotonicNowMs,
+    workedMs: time.monotonicNowMs,
     ...time,
   })
   const enter = (request: Partial<LiveRequest> = {}) =>

@@ -48,6 +48,8 @@ export interface LiveEventsOptions {
   readonly logger: Logger
   readonly nowMs: () => number
   readonly monotonicNowMs: () => number
+  /** As `LogTailOptions.workedMs`. */
+  readonly workedMs: () => number
   /** Repeats until it is cancelled. */
   readonly startTimer: (callback: () => void, everyMs: number) => { cancel(): void }
   readonly startTimeout: (callback: () => void, afterMs: number) => { cancel(): void }
@@ -162,7 +164,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
   }
 
   function startTail(lane: LogLane, fromOffset: number): void {
-    const { nowMs, startTimeout } = options
+    const { nowMs, workedMs, startTimeout } = options
     const tail = startLogTail({
       log,
       lane,
@@ -180,6 +182,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
       },
       nowMs,
       monotonicNowMs,
+      workedMs,
       startTimeout,
       logger,
     })

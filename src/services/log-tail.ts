@@ -25,6 +25,8 @@ export interface LogTailOptions {
   readonly onFailed: () => void
   readonly nowMs: () => number
   readonly monotonicNowMs: () => number
+  /** What this thread has worked so far, ms of a processor: other processes on the machine take nothing from its share. */
+  readonly workedMs: () => number
   /** Once, unless it is cancelled. */
   readonly startTimeout: (callback: () => void, afterMs: number) => { cancel(): void }
   readonly logger: Logger
@@ -44,9 +46,9 @@ export interface LogTail {
 const pollMs = 200
 /** Between two reads of a quiet lane: several commits are read at once. */
 const restMsMin = 20
-/** Of the event loop's time at most a quarter. */
+/** Of the processor time that the thread has at most a quarter. */
 const restFactor = 3
-const sliceMs = 4
+const sliceMsMax = 4
 /** Records between two looks at the clock. */
 const recordsPerLook = 16
 const bytesPerRead = 512 * 1024
@@ -86,16 +88,17 @@ export function startLogTail(options: LogTailOptions): LogTail {
 
   async function follow(): Promise<void> {
     while (!isStopped) {
-      const startedMs = monotonicNowMs()
+      const readAtMs = monotonicNowMs()
+      const workedBeforeMs = options.workedMs()
       isWoken = false
       const runs = await readOn()
       if (runs === null) await rest(failureRestMs, false)
       else if (runs.length === 0) await rest(pollMs, true)
       else {
         const isFull = runs.reduce((bytes, run) => bytes + run.bytes.length, 0) >= bytesPerRead
-        const workedMs = await takeAll(runs, startedMs)
-        await rest(isFull ? workedMs * restFactor : Math.max(workedMs * restFactor, restMsMin), false)
-        fullSinceMs = isFull ? (fullSinceMs ?? startedMs) : null
+        const sliceMs = await takeAll(runs, workedBeforeMs)
+        await rest(isFull ? sliceMs * restFactor : Math.max(sliceMs * restFactor, restMsMin), false)
+        fullSinceMs = isFull ? (fullSinceMs ?? readAtMs) : null
         if (isTooLate(runs.at(-1)!)) await goToEnd('behind')
       }
     }
@@ -117,8 +120,8 @@ export function startLogTail(options: LogTailOptions): LogTail {
   }
 
   /** @returns how long it worked in its last slice, ms. */
-  async function takeAll(runs: readonly LogRun[], startedMs: number): Promise<number> {
-    let sliceStartedMs = startedMs
+  async function takeAll(runs: readonly LogRun[], workedBeforeMs: number): Promise<number> {
+    let sliceBeganMs = workedBeforeMs
     let untilLook = recordsPerLook
     for (const run of runs) {
       const cursor = new RecordCursor(run.bytes, run.recordCount)
@@ -126,23 +129,19 @@ export function startLogTail(options: LogTailOptions): LogTail {
       cursor.skip(position - run.firstOffset)
       while (!cursor.done) {
         const offset = position++
-        if (options.isWanted(cursor.nextProjectId, cursor.nextKind)) {
-          options.take(cursor.next(), offset)
-        } else {
-          cursor.skip(1)
-        }
+        if (options.isWanted(cursor.nextProjectId, cursor.nextKind)) options.take(cursor.next(), offset)
+        else cursor.skip(1)
         if (--untilLook > 0) continue
         untilLook = recordsPerLook
-        const workedMs = monotonicNowMs() - sliceStartedMs
-        if (workedMs < sliceMs) continue
+        if (options.workedMs() - sliceBeganMs < sliceMsMax) continue
         options.rest()
-        await rest(workedMs * restFactor, false)
+        await rest((options.workedMs() - sliceBeganMs) * restFactor, false)
         if (isStopped) return 0
-        sliceStartedMs = monotonicNowMs()
+        sliceBeganMs = options.workedMs()
       }
     }
     options.rest()
-    return monotonicNowMs() - sliceStartedMs
+    return options.workedMs() - sliceBeganMs
   }
 
   function isTooLate(last: LogRun): boolean {

@@ -23,6 +23,7 @@ it('a live view whose client reads nothing is shown what it can be, then ends, a
     metrics: createMetrics(),
     logger: silentLogger(),
     nowMs: time.monotonicNowMs,
+    workedMs: time.monotonicNowMs,
     ...time,
   })
   // Before the server ends, which waits for them: hooks run in this order.
