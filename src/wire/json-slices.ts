@@ -57,7 +57,7 @@ function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices
   while (json[at] !== closeBrace) {
     const keyEnd = skipString(json, at)
     const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
-    if (isKey(json, at, keyEnd, keyBytes) && json[valueStart] === openBracket) {
+    if (isKey(json, at, keyBytes) && json[valueStart] === openBracket) {
       // A repeat replaces what came before it, as in the parsed value.
       slices.fill(0)
       at = sliceList(json, valueStart, slices)
@@ -80,7 +80,7 @@ export function memberSlice(json: Uint8Array, objectStart: number, key: string):
     const keyEnd = skipString(json, at)
     const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
     const valueEnd = skipValue(json, valueStart)
-    if (isKey(json, at, keyEnd, keyBytes)) found = [valueStart, valueEnd]
+    if (isKey(json, at, keyBytes)) found = [valueStart, valueEnd]
     at = nextMember(json, valueEnd)
   }
   return found
@@ -115,53 +115,63 @@ function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base
 }
 
 type Part = (typeof slice)[keyof typeof slice]
-const namedParts: ReadonlyMap<string, Part> = new Map([
-  ['properties', slice.properties],
-  ['distinct_id', slice.distinctId],
-  ['$distinct_id', slice.distinctId],
-  ['$set', slice.set],
-  ['$set_once', slice.setOnce],
-  ['offset', slice.offset],
-])
+interface NamedPart {
+  readonly key: Uint8Array
+  readonly part: Part
+}
+
+const namedParts: readonly NamedPart[] = (
+  [
+    ['properties', slice.properties],
+    ['distinct_id', slice.distinctId],
+    ['$distinct_id', slice.distinctId],
+    ['$set', slice.set],
+    ['$set_once', slice.setOnce],
+    ['offset', slice.offset],
+  ] as const
+).map(([name, part]) => ({ key: Buffer.from(name), part }))
 /** By the length of the key, which no two share: most keys are told apart without being read. */
-const partOfLength: readonly ({ readonly key: Buffer; readonly part: Part } | undefined)[] = (() => {
-  const parts: { key: Buffer; part: Part }[] = []
-  for (const [name, part] of namedParts) parts[name.length] = { key: Buffer.from(name), part }
+const partOfLength: readonly (NamedPart | undefined)[] = (() => {
+  const parts: NamedPart[] = []
+  for (const named of namedParts) parts[named.key.length] = named
   return parts
 })()
+/** `$set` with one character as an escape. */
+const escapedKeyBytesMin = 9
 
 /** The part that a key names, as its offset in `slice`; 0 for every other key. */
 function partOf(json: Uint8Array, start: number, end: number): Part {
-  const candidate = partOfLength[end - start - 2]
-  if (candidate !== undefined && isKey(json, start, end, candidate.key)) return candidate.part
-  if (!hasBackslash(json, start, end)) return 0
-  return namedParts.get(unescaped(json, start, end) as string) ?? 0
-}
-
-/** Whether the string from quote to quote is this key; keys written with escapes are read as `JSON.parse` reads them. */
-function isKey(json: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   const length = end - start - 2
-  if (length === key.length) {
-    let index = 0
-    while (index < length && json[start + 1 + index] === key[index]) index++
-    return index === length
+  const candidate = partOfLength[length]
+  if (candidate !== undefined && isKey(json, start, candidate.key)) return candidate.part
+  if (length >= escapedKeyBytesMin) for (const { key, part } of namedParts) if (isKey(json, start, key)) return part
+  return 0
+}
+
+/** Whether the string that opens here is this key, which is ASCII; escapes are read as `JSON.parse` reads them. */
+function isKey(json: Uint8Array, start: number, key: Uint8Array): boolean {
+  let at = start + 1
+  for (let index = 0; index < key.length; index++) {
+    let unit = json[at++]!
+    if (unit === backslash) {
+      // No key has a character with a shorter escape.
+      if (json[at] !== lowerU) return false
+      unit = hexUnit(json, at + 1)
+      at += 5
+    }
+    if (unit !== key[index]) return false
   }
-  return length > key.length && hasBackslash(json, start, end) && unescaped(json, start, end) === asText(key)
+  return json[at] === quote
 }
 
-/** Keys that matter have at most 14 characters, so at most 84 bytes when each is written as an escape. */
-function hasBackslash(json: Uint8Array, start: number, end: number): boolean {
-  if (end - start > 86) return false
-  for (let at = start; at < end; at++) if (json[at] === backslash) return true
-  return false
-}
-
-function unescaped(json: Uint8Array, start: number, end: number): unknown {
-  return JSON.parse(asText(json.subarray(start, end)))
-}
-
-function asText(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+/** The number that four hex digits stand for. */
+function hexUnit(json: Uint8Array, start: number): number {
+  let unit = 0
+  for (let at = start; at < start + 4; at++) {
+    const digit = json[at]!
+    unit = unit * 16 + (digit <= nine ? digit - zero : (digit | caseBit) - lowerA + 10)
+  }
+  return unit
 }
 
 /** From the end of a member to the start of the next one, or to the closing bracket or brace. */
@@ -219,8 +229,12 @@ function skipContainer(json: Uint8Array, start: number): number {
 const caseBit = 0x20
 const quote = 0x22
 const comma = 0x2c
+const zero = 0x30
+const nine = 0x39
 const openBracket = 0x5b
 const backslash = 0x5c
 const closeBracket = 0x5d
+const lowerA = 0x61
+const lowerU = 0x75
 const openBrace = 0x7b
 const closeBrace = 0x7d
