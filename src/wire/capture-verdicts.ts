@@ -96,6 +96,12 @@ const details: Readonly<Record<string, string>> = {
   dropped_performance_event: 'events of this name are not kept',
   heatmap: 'heatmaps become no events',
   client_ingestion_warning: 'becomes a warning of the project, and no event',
+  invalid_anon_distinct_id: '$anon_distinct_id must be text: the event is not stored',
+  invalid_alias: 'alias must be text: the event is not stored',
+  group_key_too_long: 'the key of a group has at most 400 characters: the event is not stored',
+  cookieless_not_supported: 'events without cookies are not stored here',
+  invalid_event_when_process_person_profile_is_false:
+    'an event that links persons cannot be sent with $process_person_profile: false: it is not stored',
   non_historical_import_drop: 'this instance takes historical migrations only',
   unknown_api_key: 'the key belongs to no project',
 }

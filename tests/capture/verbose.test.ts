@@ -97,6 +97,28 @@ const judged: readonly (readonly [
   ],
   ['a name of 201 characters', { ...good, event: 'x'.repeat(201) }, 'warning', 'event_name_truncated', 'event'],
   ['a performance event', { ...good, event: '$performance_event' }, 'drop', 'dropped_performance_event', null],
+  [
+    'an alias that is no text',
+    { ...good, event: '$create_alias', properties: { alias: 7 } },
+    'drop',
+    'invalid_alias',
+    null,
+  ],
+  ['a cookieless event', { ...good, properties: { $cookieless_mode: true } }, 'drop', 'cookieless_not_supported', null],
+  [
+    'a link without persons',
+    { ...good, event: '$identify', properties: { $anon_distinct_id: 'a', $process_person_profile: false } },
+    'drop',
+    'invalid_event_when_process_person_profile_is_false',
+    null,
+  ],
+  [
+    'a group with a long key',
+    { ...good, event: '$groupidentify', properties: { $group_type: 'org', $group_key: 'k'.repeat(401) } },
+    'drop',
+    'group_key_too_long',
+    null,
+  ],
   ['a heatmap', { ...good, event: '$$heatmap' }, 'drop', 'heatmap', null],
   ['a client’s warning', { ...good, event: '$$client_ingestion_warning' }, 'drop', 'client_ingestion_warning', null],
 ]

@@ -38,7 +38,7 @@ const messageLengthMax = 1_000
 export function findDrop(
   event: CapturedEvent,
   properties: JsonObject,
-  project: Project,
+  project: Pick<Project, 'ingestion'>,
   isPersonless: boolean,
 ): Drop | null {
   const { name, distinctId } = event
@@ -75,7 +75,7 @@ export function findDrop(
 }
 
 /** Measured when the event arrived, so that a lag drops nothing. Imports are of old events. */
-function findTooOld(event: CapturedEvent, { ingestion }: Project): Drop | null {
+function findTooOld(event: CapturedEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null
   const ageMs = event.receivedAtMs - event.timestampMs

@@ -1,7 +1,9 @@
 // All events of one request become encoded log records, or the request is refused for one of them. Pure, so that it
 // runs on the event loop for small requests and in a decode thread for large ones (`wire/decode-capture.ts`).
 
+import type { JsonObject } from '../json.ts'
 import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
+import { noIngestionSettings } from '../project.ts'
 import {
   type CapturedEvent,
   type CapturedReject,
@@ -10,6 +12,7 @@ import {
   type Lane,
   logLaneOf,
 } from './captured-event.ts'
+import { findDrop } from './event-drops.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest, ItemFault } from './incoming-event.ts'
 import type { ItemVerdict } from './item-verdicts.ts'
@@ -94,11 +97,14 @@ export function prepareEvents(
   }
 }
 
-/** What the edge knows by now; what processing finds later becomes a warning. */
+/** What follows from the event alone; what its project or its person make of it later becomes a warning. */
 function acceptedVerdict(index: number, event: CapturedEvent): ItemVerdict {
   const of = { index, uuid: event.uuid, event: event.name }
-  if (event.lane === 'heatmaps') return { ...of, result: 'drop', reason: 'heatmap', field: null }
-  if (event.lane === 'warnings') return { ...of, result: 'drop', reason: 'client_ingestion_warning', field: null }
+  // Read once more, for those who ask alone: nobody else looks into properties here.
+  const properties = JSON.parse(event.propertiesJson) as JsonObject
+  const isPersonless = properties.$process_person_profile === false
+  const drop = findDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
+  if (drop !== null) return { ...of, result: 'drop', reason: drop.reason, field: null }
   const { notes } = event
   if (notes === 0) return { ...of, result: 'ok', reason: null, field: null }
   if ((notes & edgeNote.timeUnreadable) !== 0)
