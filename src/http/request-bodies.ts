@@ -2,6 +2,7 @@
 // large ones are sent at once, memory holds. What goes beyond it is answered 503, and its sender comes back.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ReadTurns } from './read-turns.ts'
 
 export interface BodyRoomLimits {
   /** Bytes that all bodies may hold. */
@@ -28,6 +29,7 @@ const firstCapacity = 64 * KiB
 
 export class BodyRoom {
   readonly #limits: BodyRoomLimits
+  readonly #turns = new ReadTurns()
   #heldBytes = 0
 
   constructor(limits: BodyRoomLimits = bodyRoomLimits) {
@@ -46,7 +48,7 @@ export class BodyRoom {
     const announced = announcedBytes(request)
     const fault = this.#faultBefore(announced, bytesMax)
     if (fault !== null) {
-      request.resume()
+      this.#turns.drain(request)
       done(fault, emptyBody)
       return
     }
@@ -55,11 +57,14 @@ export class BodyRoom {
       request.removeListener('end', onEnd)
       request.removeListener('error', onGone)
       request.removeListener('close', onGone)
-      // What still comes is let go.
-      if (fault !== null) request.resume()
+      if (fault !== null && fault !== 'broken') this.#turns.drain(request)
       done(fault, body)
     })
-    const onData = (chunk: Buffer) => reader.add(chunk)
+    const takesTurns = !(announced <= this.#limits.smallBytesMax)
+    const onData = (chunk: Buffer) => {
+      if (takesTurns) this.#turns.noteRead(request, chunk.length)
+      reader.add(chunk)
+    }
     const onEnd = () => reader.end()
     const onGone = () => reader.fail('broken')
     request.on('data', onData)

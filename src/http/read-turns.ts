@@ -1,0 +1,64 @@
+// Bodies take turns. Node reads up to 2 MiB of each connection in one turn of the event loop: two hundred connections with
+// large bodies would hold it for seconds. So all bodies together get a bound for each turn, and one that would go beyond it
+// waits for the next, first come, first served; requests with small bodies are read and answered in between.
+
+import type { IncomingMessage } from 'node:http'
+
+/** Some 5 ms of reading and copying. */
+const turnBytesMax = 2 * 1024 * 1024
+/** What a connection gives at once when its turn comes. */
+const chunkBytes = 64 * 1024
+const requestsOfTurn = turnBytesMax / chunkBytes
+/** Of bodies that nobody waits for: 64 MiB a second, so that reading what was refused takes nothing from the others. */
+const drained = { everyMs: 10, requests: 10 }
+
+export class ReadTurns {
+  #bytes = 0
+  #isTurnEndAwaited = false
+  #waiting: IncomingMessage[] = []
+  #drained: IncomingMessage[] = []
+  #isDrainAwaited = false
+
+  /** A chunk of a body has come: stops its flow until the next turn when this one has had enough. */
+  noteRead(request: IncomingMessage, bytes: number): void {
+    this.#bytes += bytes
+    if (this.#bytes > turnBytesMax) {
+      request.pause()
+      this.#waiting.push(request)
+    }
+    this.#awaitTurnEnd()
+  }
+
+  /** Reads on, slowly, and lets go of what comes. */
+  drain(request: IncomingMessage): void {
+    request.on('data', () => {
+      request.pause()
+      this.#drained.push(request)
+      this.#awaitDrain()
+    })
+    // A sender that goes away has nothing more to be told.
+    request.on('error', () => undefined)
+    request.resume()
+  }
+
+  #awaitTurnEnd(): void {
+    if (this.#isTurnEndAwaited) return
+    this.#isTurnEndAwaited = true
+    setImmediate(() => {
+      this.#isTurnEndAwaited = false
+      this.#bytes = 0
+      for (const request of this.#waiting.splice(0, requestsOfTurn)) request.resume()
+      if (this.#waiting.length > 0) this.#awaitTurnEnd()
+    })
+  }
+
+  #awaitDrain(): void {
+    if (this.#isDrainAwaited) return
+    this.#isDrainAwaited = true
+    setTimeout(() => {
+      this.#isDrainAwaited = false
+      for (const request of this.#drained.splice(0, drained.requests)) request.resume()
+      if (this.#drained.length > 0) this.#awaitDrain()
+    }, drained.everyMs).unref()
+  }
+}
