@@ -32,6 +32,8 @@ export interface ProcessorLimits {
   readonly restMs: number
   /** An insert that takes this long is told of as if the event store were down. */
   readonly slowStoreMs: number
+  /** Of a chunk, before others that write to the same persons count as there for good. */
+  readonly conflictTryCount: number
   /** How often the log is looked at without a nudge. */
   readonly pollMs: number
 }
@@ -45,6 +47,7 @@ export const processorLimits: ProcessorLimits = {
   importChunkMs: 50,
   restMs: 100,
   slowStoreMs: 5_000,
+  conflictTryCount: 10,
   pollMs: 1_000,
 }
 
@@ -211,6 +214,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
       signal,
       rowCountMax: limits.rowCountMax,
       slowStoreMs: limits.slowStoreMs,
+      conflictTryCount: limits.conflictTryCount,
       textBytesMax: limits.textBytesMax,
       onSized: size => {
         if (size === 'too_large') isTooLarge = true

@@ -38,6 +38,8 @@ export interface ChunkDependencies {
   readonly textBytesMax: number
   /** What the chunk takes, or would have to: told before anything is written. */
   readonly onSized?: (size: ChunkSize | 'too_large') => void
+  /** Conflicts in a row before a merge is given up, or any other chunk counts as failed: others would have been through. */
+  readonly conflictTryCount: number
   /** An insert that takes this long is waited for, and told of as if the store were down. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
@@ -58,10 +60,6 @@ export interface ChunkSize {
 
 /** Tries of a record, alone in its chunk, before it is set aside. */
 const recordTryCount = 3
-/** Conflicts in a row before a chunk counts as failed: other writers would have been through by then. */
-const conflictTryCount = 10
-/** Who was faster is through already: waits between such tries stay short. */
-const conflictWaitGrowthMax = 2
 
 /** A merge that stands alone in its chunk: two persons that others write to all the time can go on as two. */
 function isMerge({ records }: LogChunk): boolean {
@@ -96,7 +94,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldO
       if (result === 'too_large') return await processHalves(chunk, deps, told)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
-      if (attempt < conflictTryCount) await pause(Math.min(attempt, conflictWaitGrowthMax), deps)
+      if (attempt < deps.conflictTryCount) await pause(attempt, deps)
       else if (lostMerges.size > 0 || !isMerge(chunk)) throw new Error('the chunk conflicts with every try')
       else {
         lostMerges.add(chunk.firstOffset)
