@@ -18,6 +18,8 @@ export interface LaneWriterOptions {
   readonly nowMs: () => number
   /** Bytes that may wait, in flight included; a larger unit alone passes when nothing else waits. */
   readonly queueBytesMax: number
+  /** Appends that may wait: each has a request behind it, which takes more than its bytes. */
+  readonly queueCountMax: number
   /** After this long without an answer callers are told `timeout`, and new appends are refused until it comes. */
   readonly commitTimeoutMs: number
   readonly onSynced?: (synced: Synced) => void
@@ -96,6 +98,9 @@ export class LaneWriter {
     if (this.#state !== 'open') return Promise.reject(portError('unavailable', `the log writer is ${this.#state}`))
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax) {
       return Promise.reject(portError('unavailable', `${this.#waitingBytes} bytes are waiting for the log already`))
+    }
+    if (this.#queue.length >= this.#options.queueCountMax) {
+      return Promise.reject(portError('unavailable', `${this.#queue.length} appends are waiting for the log already`))
     }
     this.#waitingBytes += bytes
     this.#waitingRecords += records.recordCount
@@ -223,6 +228,8 @@ export class LaneWriter {
           error: new Error(answer.message),
         })
       for (const append of flight) append.reject(portError(answer.code, answer.message))
+      // What waits behind it has waited as long, and would wait as long again.
+      if (answer.code !== 'full') this.#failQueue(answer.message)
     }
     if (this.#queue.length > 0) this.#send()
     else this.#settleIdle()
@@ -257,12 +264,17 @@ export class LaneWriter {
   /** What is in flight has an unknown outcome; what is queued was never sent. */
   #failAll(message: string): void {
     const flight = this.#inFlight ?? []
-    const queue = this.#queue
     this.#inFlight = null
-    this.#queue = []
     this.#forget(flight)
-    this.#forget(queue)
     for (const append of flight) append.reject(portError('timeout', message))
+    this.#failQueue(message)
+  }
+
+  /** Nothing of it was sent, so nothing is stored. */
+  #failQueue(message: string): void {
+    const queue = this.#queue
+    this.#queue = []
+    this.#forget(queue)
     for (const append of queue) append.reject(portError('unavailable', message))
   }
 

@@ -31,6 +31,8 @@ export interface SqliteLogWriterOptions {
   readonly segmentBytesMax?: number
   /** Per lane: what may wait for the disk before appends are refused. */
   readonly queueBytesMax?: number
+  /** Per lane, likewise. */
+  readonly queueCountMax?: number
   readonly commitTimeoutMs?: number
   /** How long a commit waits for those of other processes. */
   readonly busyTimeoutMs?: number
@@ -99,6 +101,7 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
     isDormant: lane !== 'main' && listSegments(join(folder, lane)).length === 0,
     nowMs: options.nowMs,
     queueBytesMax: options.queueBytesMax ?? 64 * MiB,
+    queueCountMax: options.queueCountMax ?? 20_000,
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
     ...(onSynced && { onSynced }),
     ...(logger && {

@@ -81,6 +81,34 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), accepted)
   })
 
+  it('refuses more appends than may wait, however small they are', async t => {
+    const { folder, writer } = await openedWriter(t, { queueCountMax: 5 })
+    const holder = holdLane(t, folder)
+    const sent = writer.append('main', encodedEvents([aCapturedEvent(0)]))
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    const results = Array.from({ length: 8 }, (_, n) => writer.append('main', encodedEvents([aCapturedEvent(n + 1)])))
+    const refused = Promise.allSettled(results.slice(5))
+    holder.release()
+    await Promise.all([sent, ...results.slice(0, 5)])
+    const reasons = (await refused).map(result => result.status === 'rejected' && (result.reason as PortError).code)
+    assert.deepEqual(reasons, ['unavailable', 'unavailable', 'unavailable'])
+  })
+
+  it('lets nobody wait once more behind a commit that waited in vain', async t => {
+    const { folder, writer } = await openedWriter(t, { busyTimeoutMs: 50 })
+    holdLane(t, folder)
+    const sent = writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
+    let queuedCode: string | undefined
+    const queued = writer.append('main', encodedEvents([aCapturedEvent(2)])).catch((error: PortError) => {
+      queuedCode = error.code
+    })
+    await assert.rejects(sent, { code: 'unavailable' })
+    await new Promise(resolve => setImmediate(resolve))
+    assert.equal(queuedCode, 'unavailable')
+    await queued
+  })
+
   it('says timeout for what it sent and unavailable for what it did not when the disk stands still', async t => {
     const { folder, writer } = await openedWriter(t, { commitTimeoutMs: 150, busyTimeoutMs: 20_000 })
     const holder = holdLane(t, folder)
@@ -122,6 +150,7 @@ describe('sqlite-log writer', () => {
       },
       nowMs: Date.now,
       queueBytesMax: 1_000_000,
+      queueCountMax: 1_000,
       commitTimeoutMs: 10_000,
       onTrouble: ({ what }) => troubles.push(what),
     })
