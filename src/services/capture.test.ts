@@ -178,7 +178,10 @@ describe('capture service', () => {
     assert.deepEqual(refused, { kind: 'refused', refusal: 'missing_event_name', index: 1 })
     const { record } = decoded()[1]!
     assert.ok(record.kind === 'reject')
-    assert.deepEqual([record.reject.body, record.reject.field, record.reject.projectId], ['the body', 'batch.1', 7])
+    assert.deepEqual(
+      [record.reject.body, record.reject.field, record.reject.projectId],
+      ['the body', 'batch.1.event', 7],
+    )
   })
   it('refuses all the same when the refused request cannot be kept', async () => {
     const { service, metrics } = start(failingLog(new PortError('event-log', 'full')))

@@ -11,7 +11,7 @@ import {
   type RejectedBody,
 } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
-import type { EventRefusal } from '#core/events/normalize-event.ts'
+import { type EventRefusal, refusedFields } from '#core/events/normalize-event.ts'
 import {
   type PreparedEvents,
   prepareEvents,
@@ -203,7 +203,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     if ('refusal' in prepared) {
       const { refusal, index } = prepared
       const { token, historicalMigration, eventCount } = arrived
-      const input = { token, reason: refusal, field: `batch.${index}`, body: '', eventCount }
+      const input = { token, reason: refusal, field: `batch.${index}.${refusedFields[refusal]}`, body: '', eventCount }
       metrics.eventsRefused.inc({ reason: refusal })
       keepReject(project, input, body, historicalMigration, receivedAtMs)
       return Promise.resolve({ kind: 'refused', refusal, index })

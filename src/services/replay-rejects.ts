@@ -5,6 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import { refusedFields } from '#core/events/normalize-event.ts'
 import type { PreparedEvents, RefusedRequest } from '#core/events/prepare-events.ts'
 import { prepareRejectedEvent, prepareRejectedRequest } from '#core/events/prepare-reject.ts'
 import type { Project } from '#core/project.ts'
@@ -135,8 +136,11 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
       return { ...nothing, result: 'refused', reason: decoded.reason, field: decoded.field || null }
     const prepared = prepare(project, reject, reject.source!, decoded.request)
     if (prepared === null) return { ...nothing, result: 'cannot', reason: 'body_unknown' }
-    if ('refusal' in prepared)
-      return { ...nothing, result: 'refused', reason: prepared.refusal, field: `batch.${prepared.index}` }
+    if ('refusal' in prepared) {
+      const { refusal, index } = prepared
+      const place = reject.source?.kind === 'item' ? '' : `batch.${index}.`
+      return { ...nothing, result: 'refused', reason: refusal, field: `${place}${refusedFields[refusal]}` }
+    }
     const eventCount = acceptedCount(prepared)
     const refusedCount = prepared.rejectedCount
     if (eventCount === 0)

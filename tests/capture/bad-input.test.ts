@@ -184,7 +184,7 @@ describe('capture edge, bad input', () => {
     const { rejects, events } = await server.records()
     assert.deepEqual(events, [])
     assert.equal(rejects.length, 100)
-    assert.deepEqual([rejects[0]!.reason, rejects[0]!.field], ['missing_distinct_id', 'batch.1'])
+    assert.deepEqual([rejects[0]!.reason, rejects[0]!.field], ['missing_distinct_id', 'batch.1.distinct_id'])
     assert.equal(rejects[0]!.body, body.slice(0, 64 * 1024))
     const refusedCount = (await server.metrics.eventsRefused.get()).values.find(
       value => value.labels.reason === 'missing_distinct_id',

@@ -147,7 +147,14 @@ describe('a replay', () => {
     const strict = await replay({ ids })
     assert.equal(strict.status, 200, strict.text)
     assert.deepEqual(strict.body.results, [
-      { id: ids[0], result: 'refused', reason: 'missing_distinct_id', field: 'batch.1', events: 0, events_refused: 0 },
+      {
+        id: ids[0],
+        result: 'refused',
+        reason: 'missing_distinct_id',
+        field: 'batch.1.distinct_id',
+        events: 0,
+        events_refused: 0,
+      },
     ])
     assert.deepEqual(await appended(), [])
     const partial = await replay({ ids, partial: true })
