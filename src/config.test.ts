@@ -40,6 +40,9 @@ describe('readConfig', () => {
       ['PENNON_PROJECT_KEY', 'phx_secret', /phx_/],
       ['PENNON_TRUSTED_PROXIES', 'everyone', /CIDR/],
       ['PENNON_FRONT_PROCESSES', '0', /1 to 64/],
+      ['PENNON_REROUTE_OLDER_THAN_DAYS', '0', /from 1 to 3650/],
+      ['PENNON_REROUTE_OLDER_THAN_DAYS', '1.5', /from 1 to 3650/],
+      ['PENNON_REROUTE_OLDER_THAN_DAYS', '100000', /from 1 to 3650/],
     ] as const) {
       const config = readConfig({ [name]: value })
       assert.ok(!config.ok, name)
