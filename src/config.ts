@@ -38,6 +38,7 @@ export interface Config {
   readonly queryTimeoutSeconds: number
   /** Live events at least this many days old become imports; null: none do. */
   readonly rerouteOlderThanDays: number | null
+  readonly hotKeyEventsPerMinute: number | null
   readonly logLevel: LogLevel
 }
 
@@ -197,6 +198,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'days, from 1 to 3650, or nothing',
     orNull(wholeNumber(1, 3650)),
     'live events at least this old take the historical lane: out of order with newer ones of their id, and never charged',
+  ),
+  hotKeyEventsPerMinute: setting(
+    'PENNON_HOT_KEY_EVENTS_PER_MINUTE',
+    '',
+    'events, from 1 to 1000000000, or nothing',
+    orNull(wholeNumber(1, 1_000_000_000)),
+    'a distinct id that sends more than this in 60 s does without a person meanwhile',
   ),
   logLevel: setting('PENNON_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels), 'how much is logged'),
 }

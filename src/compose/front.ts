@@ -9,6 +9,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
+import { HotKeys } from '#core/events/hot-keys.ts'
 import { compileProjectSteps } from '#core/flags/compile-project.ts'
 import type { Project } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
@@ -184,6 +185,9 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     unknownKeys: config.unknownKeys,
     importOnly: config.importOnly,
     isOverQuota: eventQuotas.isOverQuota,
+    ...(config.hotKeyEventsPerMinute !== null && {
+      hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
+    }),
     refused,
     eventLog,
     clock,

@@ -10,6 +10,7 @@ import {
   logLaneOf,
   type RejectedBody,
 } from '#core/events/captured-event.ts'
+import type { HotKeys } from '#core/events/hot-keys.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import { type EventRefusal, refusedFields } from '#core/events/normalize-event.ts'
 import {
@@ -27,6 +28,7 @@ import type { EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import { coolHotKeys } from './cool-hot-keys.ts'
 import { type LeftOut, QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import { createRejectLimiter } from './reject-limiter.ts'
@@ -40,6 +42,8 @@ export interface CaptureDependencies {
   readonly importOnly: boolean
   /** Cheap; asked of projects that have a quota at all. */
   readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
+  /** Absent: none is looked for. */
+  readonly hotKeys?: HotKeys
   /** Gets what arrives under a known key and leaves no record in the log. */
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
@@ -60,6 +64,8 @@ export type CaptureOutcome =
       readonly rejectedCount: number
       readonly overQuota: readonly OverQuotaEvent[]
       readonly quotaLeftNothing: boolean
+      /** Of v1: events that are stored without a person, since their distinct id sends too many. Absent: none. */
+      readonly hotUuids?: ReadonlySet<string>
       /** Nothing is stored: the key belongs to no project, and such are accepted. */
       readonly isKeyUnknown?: true
     }
@@ -208,24 +214,49 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       keepReject(project, input, body, historicalMigration, receivedAtMs)
       return Promise.resolve({ kind: 'refused', refusal, index })
     }
-    return gate === null ? store(project, prepared, null) : storeWithinQuota(project, arrived, prepared, gate)
+    return gate === null ? store(project, arrived, prepared, null) : storeWithinQuota(project, arrived, prepared, gate)
   }
 
   async function storeWithinQuota(
     project: Project,
-    { protocol }: Arrived,
+    arrived: Arrived,
     prepared: PreparedEvents,
     gate: QuotaGate,
   ): Promise<CaptureOutcome> {
     const { kept, leftOut } = await gate.filter(prepared)
-    if (leftOut.count === 0 || protocol === 'v0' || kept.main !== null || kept.historical !== null)
-      return store(project, kept, leftOut)
+    if (leftOut.count === 0 || arrived.protocol === 'v0' || kept.main !== null || kept.historical !== null)
+      return store(project, arrived, kept, leftOut)
     countLeftOut(project, leftOut)
     countRejected(project.id, prepared, 0)
     return { kind: 'over_quota' }
   }
 
-  function store(project: Project, prepared: PreparedEvents, leftOut: LeftOut | null): Promise<CaptureOutcome> {
+  function store(
+    project: Project,
+    arrived: Arrived,
+    prepared: PreparedEvents,
+    leftOut: LeftOut | null,
+  ): Promise<CaptureOutcome> {
+    const { hotKeys } = dependencies
+    if (hotKeys === undefined || arrived.historicalMigration) return append(project, prepared, leftOut)
+    return storeCooled(hotKeys, project, arrived, prepared, leftOut)
+  }
+
+  async function storeCooled(
+    hotKeys: HotKeys,
+    project: Project,
+    { protocol }: Arrived,
+    prepared: PreparedEvents,
+    leftOut: LeftOut | null,
+  ): Promise<CaptureOutcome> {
+    const uuids = protocol === 'v1' ? new Set<string>() : null
+    const cooled = await coolHotKeys(hotKeys, project.id, prepared, { nowMs: clock.nowMs(), uuids })
+    const outcome = await append(project, cooled, leftOut)
+    const isTold = uuids !== null && uuids.size > 0 && outcome.kind === 'accepted'
+    return isTold ? { ...outcome, hotUuids: uuids } : outcome
+  }
+
+  function append(project: Project, prepared: PreparedEvents, leftOut: LeftOut | null): Promise<CaptureOutcome> {
     const { main, historical, rejects } = prepared
     const granted = rejects.length === 0 ? 0 : limiter.take(project.id, rejects.length, clock.nowMs())
     const appended =

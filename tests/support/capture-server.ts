@@ -5,6 +5,7 @@ import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-thre
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { type CapturedEvent, type CapturedReject, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
+import { HotKeys } from '#core/events/hot-keys.ts'
 import { type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
 import { noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
@@ -52,6 +53,7 @@ export interface CaptureServerOptions {
   readonly wrapLog?: (log: EventLogWriter) => EventLogWriter
   readonly threadEntry?: URL
   readonly rerouteOlderThanDays?: number
+  readonly hotKeyEventsPerMinute?: number
 }
 
 export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
@@ -81,6 +83,9 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     refused: {
       count: (_projectId, reason, count) => void (count > 0 && refused.set(reason, (refused.get(reason) ?? 0) + count)),
     },
+    ...(options.hotKeyEventsPerMinute !== undefined && {
+      hotKeys: new HotKeys({ eventsPerMinute: options.hotKeyEventsPerMinute }),
+    }),
     eventLog: options.wrapLog?.(log) ?? log,
     clock,
     metrics,

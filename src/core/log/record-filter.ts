@@ -13,9 +13,14 @@ export interface EventGlance {
   readonly historicalMigration: boolean
   readonly name: string
   readonly uuid: string
+  readonly distinctId: string
+  /** Writes into the record: person processing is off, and an event of the main lane is in `overflow`. */
+  switchPersonsOff(): void
   /** Whether its properties have this key, at their top level. */
   hasProperty(key: string): boolean
 }
+
+const overflowLane = lanes.indexOf('overflow')
 
 /** How much is looked at between two steps: about a millisecond. */
 const recordsPerStep = 256
@@ -102,6 +107,17 @@ class RecordGlance implements EventGlance {
 
   get uuid(): string {
     return this.#ofHead(this.#number(field.tokenLength), this.#number(field.uuidLength))
+  }
+
+  get distinctId(): string {
+    const start = this.#number(field.tokenLength) + this.#number(field.uuidLength) + this.#number(field.nameLength)
+    return this.#ofHead(start, this.#number(field.distinctIdLength))
+  }
+
+  switchPersonsOff(): void {
+    const flags = this.#view.getUint8(this.#at + field.flags) | flag.personProcessingForcedOff
+    this.#view.setUint8(this.#at + field.flags, flags)
+    if (this.lane === 'main') this.#view.setUint8(this.#at + field.lane, overflowLane)
   }
 
   hasProperty(key: string): boolean {

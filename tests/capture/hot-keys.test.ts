@@ -1,0 +1,70 @@
+// A distinct id that sends too many events, over the real endpoints: what the log gets of it, and what its client is told.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, it } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { startCaptureServer, testToken } from '../support/capture-server.ts'
+
+const shown = ({ name, distinctId, lane, personProcessingForcedOff }: CapturedEvent) =>
+  `${distinctId} ${name} ${lane}${personProcessingForcedOff ? ' off' : ''}`
+const batch = (items: readonly object[], more: object = {}) =>
+  JSON.stringify({ api_key: testToken, batch: items, ...more })
+const item = (distinct_id: string, event = 'e') => ({ event, distinct_id, uuid: randomUUID() })
+
+describe('a hot key', () => {
+  it('is stored without a person, out of the main lane, and only while it is hot; v0 says nothing of it', async t => {
+    const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
+    const answers = [
+      await server.post(
+        '/batch/',
+        batch([item('hot'), item('ü'), item('hot'), item('hot'), item('hot', '$exception')]),
+      ),
+      await server.post('/e/', JSON.stringify({ api_key: testToken, ...item('hot') })),
+    ]
+    for (const answer of answers) assert.deepEqual([answer.status, await answer.text()], [200, '{"status":"Ok"}'])
+    server.clock.advance(61_000)
+    await server.post('/batch/', batch([item('hot')]))
+    const { events } = await server.records()
+    assert.deepEqual(events.map(shown), [
+      'hot e main',
+      'ü e main',
+      'hot e main',
+      'hot e overflow off',
+      'hot $exception error_tracking off',
+      'hot e overflow off',
+      'hot e main',
+    ])
+    const accepted = Object.fromEntries(
+      (await server.metrics.eventsAccepted.get()).values.map(({ labels, value }) => [labels.lane, value]),
+    )
+    assert.deepEqual([accepted.main, accepted.overflow, accepted.error_tracking], [4, 2, 1])
+  })
+
+  it('is not made by an import, and an import is not touched', async t => {
+    const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
+    const items = Array.from({ length: 5 }, () => item('hot'))
+    const flagged = { historical_migration: true }
+    await server.post('/batch/', batch([...items, item('hot', '$exception')], flagged))
+    await server.post('/batch/', batch([item('hot'), item('hot')]))
+    await server.post('/batch/', batch([item('hot')], flagged))
+    const { events } = await server.records()
+    assert.ok(events.every(event => !event.personProcessingForcedOff))
+    await server.post('/batch/', batch([item('hot')]))
+    assert.equal((await server.records()).events.filter(event => event.lane === 'overflow').length, 1)
+  })
+
+  it('is found in bodies that a thread decodes', async t => {
+    const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 100 })
+    const padding = 'x'.repeat(4_000)
+    const items = Array.from({ length: 500 }, (_, n) => ({
+      ...item(n % 2 === 0 ? 'hot' : `id ${n}`),
+      properties: { padding },
+    }))
+    assert.equal((await server.post('/batch/', batch(items))).status, 200)
+    const { events } = await server.records()
+    assert.equal(events.length, 500)
+    assert.equal(events.filter(event => event.lane === 'overflow' && event.personProcessingForcedOff).length, 150)
+    assert.ok(events.every(event => event.distinctId === 'hot' || !event.personProcessingForcedOff))
+  })
+})
