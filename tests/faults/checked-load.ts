@@ -1,0 +1,271 @@
+// Senders that behave like SDKs: each repeats a request, with the same uuids, until it is answered 200. And the balance
+// afterwards: every acknowledged event is there once, each person ends as the last event said, and what the log took is
+// what was stored, dropped and rejected.
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { testProjectKey } from '../support/pennon.ts'
+
+/** An instance, which may be started anew in between. */
+export interface Target {
+  post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
+  api<T>(method: string, path: string, body?: unknown): Promise<T>
+}
+
+export interface CheckedLoad {
+  readonly acknowledgedCount: () => number
+  /** How many requests were answered with each status; 0 is no answer. */
+  readonly answers: ReadonlyMap<number, number>
+  /** Resolves when what was begun is acknowledged. */
+  stop(): Promise<Sent>
+  /** Ends at once; what was under way stays unknown. */
+  abandon(): void
+}
+
+export interface Sent {
+  /** Acknowledged events, by uuid; each was perhaps sent several times. */
+  readonly uuids: readonly string[]
+  /** What the property `n` of each person has to be, by distinct id. */
+  readonly lastOf: ReadonlyMap<string, number>
+  /** Acknowledged requests with snapshots, by session. */
+  readonly replaysOf: ReadonlyMap<string, number>
+}
+
+const requestMsMax = 30_000
+/** Name of all events, so that they can be counted in the event store. */
+const eventName = 'fault test'
+
+/** @param run distinguishes the persons of several loads. @param pauseMs between two requests of a sender. */
+export function startCheckedLoad(
+  target: () => Target,
+  { senderCount = 6, run = '', pauseMs = 0 }: { senderCount?: number; run?: string; pauseMs?: number } = {},
+): CheckedLoad {
+  let isStopping = false
+  let isAbandoned = false
+  const uuids: string[] = []
+  const lastOf = new Map<string, number>()
+  const replaysOf = new Map<string, number>()
+  const answers = new Map<number, number>()
+
+  async function untilTaken(path: string, body: object, headers: Record<string, string>): Promise<void> {
+    for (;;) {
+      const status = await target()
+        .post(path, body, headers)
+        .then(async response => {
+          // On v1 a log that takes nothing is a 200 that says so of each event.
+          const isTaken = !(await response.text()).includes('"result":"retry"')
+          return isTaken ? response.status : 503
+        })
+        .catch(() => 0)
+      answers.set(status, (answers.get(status) ?? 0) + 1)
+      if (status === 200 || isAbandoned) return
+      if (status >= 400 && status < 500) throw new Error(`${path} answered ${status}`)
+      await sleep(20 + Math.random() * 80)
+    }
+  }
+
+  async function send(sender: number): Promise<void> {
+    const id = `${run}sender ${sender}`
+    for (let n = 1; !isStopping; n++) {
+      const count = n % 3 === 0 ? 10 : 1
+      const events = Array.from({ length: count }, (_, index) => ({
+        event: eventName,
+        uuid: randomUUID(),
+        distinct_id: id,
+        timestamp: new Date().toISOString(),
+        properties: { $set: { n: n * 100 + index } } as object,
+      }))
+      // The person was met under another id before it logged in.
+      if (n % 20 === 0) {
+        const anonymous = `${id} anonymous ${n}`
+        events.unshift({ ...events[0]!, uuid: randomUUID(), distinct_id: anonymous, properties: {} })
+        const login = { ...events[0]!, event: '$identify', uuid: randomUUID(), distinct_id: id }
+        events.splice(1, 0, { ...login, properties: { $anon_distinct_id: anonymous, $set: { n: n * 100 - 1 } } })
+      }
+      await untilTaken(...requestOf(n + sender, events))
+      uuids.push(...events.filter(({ event }) => event === eventName).map(({ uuid }) => uuid))
+      lastOf.set(id, n * 100 + count - 1)
+      if (n % 4 === 0) await sendBeside(n, id)
+      if (pauseMs > 0) await sleep(pauseMs)
+    }
+  }
+
+  /** A recording and an import, which have lanes of their own. */
+  async function sendBeside(n: number, id: string): Promise<void> {
+    const session = id.replaceAll(' ', '-')
+    const replay = { $session_id: session, distinct_id: id, $snapshot_data: [{ type: 3, n }] }
+    await untilTaken('/s/', { api_key: testProjectKey, event: '$snapshot', properties: replay }, {})
+    replaysOf.set(session, (replaysOf.get(session) ?? 0) + 1)
+    const batch = Array.from({ length: 5 }, () => ({
+      event: eventName,
+      uuid: randomUUID(),
+      distinct_id: `${id} import`,
+      timestamp: '2026-03-01T10:00:00Z',
+      properties: {},
+    }))
+    await untilTaken('/batch/', { api_key: testProjectKey, historical_migration: true, batch }, {})
+    uuids.push(...batch.map(({ uuid }) => uuid))
+  }
+
+  const senders = Promise.all(Array.from({ length: senderCount }, (_, sender) => send(sender)))
+  let failure: unknown
+  senders.catch(cause => {
+    failure = cause
+  })
+  return {
+    acknowledgedCount: () => {
+      if (failure !== undefined) throw failure
+      return uuids.length
+    },
+    answers,
+    stop: async () => {
+      isStopping = true
+      await senders
+      return { uuids, lastOf, replaysOf }
+    },
+    abandon: () => {
+      isStopping = true
+      isAbandoned = true
+    },
+  }
+}
+
+function requestOf(n: number, events: readonly object[]): [string, object, Record<string, string>] {
+  switch (n % 4) {
+    case 0:
+      return [
+        '/i/v1/analytics/events',
+        { created_at: new Date().toISOString(), batch: events },
+        {
+          authorization: `Bearer ${testProjectKey}`,
+          'posthog-sdk-info': 'posthog-rs/1.0.0',
+          'posthog-attempt': '1',
+          'posthog-request-id': randomUUID(),
+          'posthog-request-timestamp': new Date().toISOString(),
+        },
+      ]
+    case 1:
+      return ['/batch/?verbose=1', { api_key: testProjectKey, batch: events }, {}]
+    case 2:
+      return events.length === 1
+        ? ['/e/', { api_key: testProjectKey, ...events[0] }, {}]
+        : ['/batch/', { api_key: testProjectKey, batch: events }, {}]
+    default:
+      return ['/batch/', { api_key: testProjectKey, batch: events }, {}]
+  }
+}
+
+export interface Findings {
+  readonly missing: readonly string[]
+  readonly doubled: readonly string[]
+  /** Persons that did not end as their last event said. */
+  readonly wrongPersons: readonly string[]
+  readonly missingReplays: readonly string[]
+  /** Records that the log took, less those that were stored, dropped or rejected. */
+  readonly unaccounted: number
+  readonly refused: readonly string[]
+}
+
+export const nothingFound: Findings = {
+  missing: [],
+  doubled: [],
+  wrongPersons: [],
+  missingReplays: [],
+  unaccounted: 0,
+  refused: [],
+}
+
+/** Waits until all is processed, then looks through the private API. */
+export async function findFaults(target: Target, sent: readonly Sent[], timeoutMs = 120_000): Promise<Findings> {
+  const status = await caughtUp(target, timeoutMs)
+  const counts = await countByUuid(target)
+  const uuids = sent.flatMap(load => load.uuids)
+  const wrongPersons: string[] = []
+  for (const [id, last] of sent.flatMap(load => [...load.lastOf])) {
+    const { results } = await target.api<{ results: { properties: { n?: number } }[] }>(
+      'GET',
+      `/api/projects/@current/persons/?distinct_id=${encodeURIComponent(id)}`,
+    )
+    if (results.length !== 1 || results[0]!.properties.n !== last)
+      wrongPersons.push(`${id}: ${JSON.stringify(results.map(({ properties }) => properties.n))}, not ${last}`)
+  }
+  const missingReplays: string[] = []
+  for (const [id, count] of sent.flatMap(load => [...load.replaysOf])) {
+    const stored = await countReplays(target, id)
+    if (stored < count) missingReplays.push(`${id}: ${stored} of ${count}`)
+  }
+  const appended = Object.values(status.lanes).reduce((sum, lane) => sum + lane.appended, 0)
+  const accounted = status.outcomes.reduce((sum, { count }) => sum + count, 0)
+  return {
+    missing: uuids.filter(uuid => !counts.has(uuid)),
+    doubled: [...counts].filter(([, count]) => count > 1).map(([uuid]) => uuid),
+    wrongPersons,
+    missingReplays,
+    unaccounted: appended - accounted,
+    refused: status.outcomes
+      .filter(({ outcome }) => outcome !== 'stored')
+      .map(({ outcome, reason, count }) => `${outcome} ${reason} ${count}`),
+  }
+}
+
+interface IngestionStatus {
+  readonly lanes: Record<string, { appended: number; processed: number }>
+  readonly outcomes: readonly { outcome: string; reason: string; count: number }[]
+}
+
+/** Reads may fail for a while: whatever was disturbed comes back by itself. */
+async function caughtUp(target: Target, timeoutMs: number): Promise<IngestionStatus> {
+  const deadline = Date.now() + timeoutMs
+  let last: unknown
+  while (Date.now() < deadline) {
+    try {
+      const status = await target.api<IngestionStatus>('GET', '/api/projects/@current/ingestion_status/')
+      last = status.lanes
+      if (Object.values(status.lanes).every(lane => lane.processed >= lane.appended)) return status
+    } catch (error) {
+      last = String(error)
+    }
+    await sleep(100)
+  }
+  throw new Error(`processing did not catch up within ${timeoutMs} ms: ${JSON.stringify(last)}`)
+}
+
+type Page<T> = { next: string | null; results: T[] }
+
+async function* pagesOf<T>(target: Target, firstPath: string): AsyncGenerator<T[]> {
+  let path: string | null = firstPath
+  while (path !== null) {
+    const page: Page<T> = await target.api('GET', path)
+    yield page.results
+    path = page.next === null ? null : page.next.replace(/^https?:\/\/[^/]+/, '')
+  }
+}
+
+async function countByUuid(target: Target): Promise<Map<string, number>> {
+  const counts = new Map<string, number>()
+  const path = `/api/projects/@current/events/?event=${encodeURIComponent(eventName)}&limit=1000`
+  for await (const events of pagesOf<{ uuid: string }>(target, path))
+    for (const { uuid } of events) counts.set(uuid, (counts.get(uuid) ?? 0) + 1)
+  return counts
+}
+
+async function countReplays(target: Target, sessionId: string): Promise<number> {
+  let count = 0
+  const path = `/api/projects/@current/replay_messages/?session_id=${encodeURIComponent(sessionId)}&limit=100`
+  for await (const replays of pagesOf<unknown>(target, path)) count += replays.length
+  return count
+}
+
+/** `post` of an instance, with a bound: one that stands still must not keep a sender. */
+export function patientTarget(instance: { readonly url: string; api: Target['api'] }): Target {
+  return {
+    api: instance.api,
+    post: (path, body, headers = {}) =>
+      fetch(instance.url + path, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(requestMsMax),
+      }),
+  }
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import {
+  type CheckedLoad,
+  findFaults,
+  nothingFound,
+  patientTarget,
+  type Sent,
+  startCheckedLoad,
+} from './checked-load.ts'
+
+// A disk that fills up under load: first to the reserve, then to its last byte. The disk is a tmpfs of the test's own.
+
+const MiB = 1024 * 1024
+const diskBytes = 640 * MiB
+/** For the event store and the state, while the log takes no more. */
+const reserveBytes = 192 * MiB
+
+describe('an instance whose disk fills up under load', { skip: cannotMount() }, () => {
+  let disk: string
+  let ballastPath: string
+  let pennon: Pennon
+  let load: CheckedLoad
+  const sent: Sent[] = []
+
+  before(async () => {
+    disk = mkdtempSync(join(tmpdir(), 'pennon-disk-'))
+    mount(disk, diskBytes)
+    ballastPath = join(disk, 'ballast')
+    pennon = await start(reserveBytes)
+    await pennon.api('POST', '/api/projects/@current/feature_flags/', {
+      key: 'on',
+      filters: { groups: [{ rollout_percentage: 100 }] },
+    })
+  })
+  after(async () => {
+    load?.abandon()
+    await pennon?.killTree()
+    execFileSync('umount', ['-l', disk])
+    rmSync(disk, { recursive: true, force: true })
+  })
+
+  const start = (reserve: number) =>
+    startPennon({
+      dataFolder: join(disk, 'data'),
+      settings: { PENNON_MIN_FREE_BYTES: String(reserve), PENNON_LOG_LEVEL: 'error' },
+    })
+  const freeBytes = () => {
+    const { bavail, bsize } = statfsSync(disk)
+    return bavail * bsize
+  }
+  const readiness = async (query = '') => {
+    const response = await fetch(`${pennon.url}/_readiness${query}`)
+    return { status: response.status, ...((await response.json()) as { capture: string; processing: string }) }
+  }
+  const capture = (n: number) =>
+    pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe', properties: { n } })
+  async function assertFlagsAreServed(): Promise<void> {
+    const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+    assert.equal(response.status, 200)
+    assert.deepEqual(((await response.json()) as { featureFlags: object }).featureFlags, { on: true })
+  }
+  const processedCount = async () => {
+    const { lanes } = await pennon.api<{ lanes: Record<string, { appended: number; processed: number }> }>(
+      'GET',
+      '/api/projects/@current/ingestion_status/',
+    )
+    const sum = (of: 'appended' | 'processed') => Object.values(lanes).reduce((total, lane) => total + lane[of], 0)
+    return { appended: sum('appended'), processed: sum('processed') }
+  }
+
+  it('stops taking events before the disk is full, says so, serves flags, and processes what it has', async () => {
+    load = startCheckedLoad(() => patientTarget(pennon), { run: 'reserve ' })
+    await eventually(() => load.acknowledgedCount() > 200)
+    writeBallast(ballastPath, freeBytes() - reserveBytes + 32 * MiB)
+    await eventually(async () => (await readiness()).capture === 'log_or_disk_full')
+    assert.equal((await readiness()).status, 200)
+    assert.equal((await readiness('?require=capture')).status, 503)
+    const refused = await capture(1)
+    assert.equal(refused.status, 503)
+    assert.match(refused.headers.get('retry-after') ?? '', /^([1-9]|[12]\d|30)$/)
+    await assertFlagsAreServed()
+    await eventually(async () => {
+      const { appended, processed } = await processedCount()
+      return processed === appended
+    })
+    assert.equal((await readiness()).processing, 'ok')
+    rmSync(ballastPath)
+    await eventually(async () => (await readiness('?require=capture')).status === 200)
+    const before = load.acknowledgedCount()
+    await eventually(() => load.acknowledgedCount() > before + 50)
+    sent.push(await load.stop())
+    assert.deepEqual(await findFaults(patientTarget(pennon), sent), nothingFound)
+  })
+
+  it('loses and doubles nothing when the disk is full to the last byte, and goes on by itself', async () => {
+    // Without a reserve the log itself meets the end of the disk, in the middle of a commit.
+    assert.equal(await pennon.stop(), 0)
+    pennon = await start(0)
+    const pids = [pennon.pid, ...Object.values(pennon.childPids())]
+    load = startCheckedLoad(() => patientTarget(pennon), { run: 'full ' })
+    await eventually(() => load.acknowledgedCount() > 200)
+    // So that there is something to process when nothing can be written.
+    process.kill(pennon.childPids().work!, 'SIGSTOP')
+    const behind = load.acknowledgedCount()
+    await eventually(() => load.acknowledgedCount() > behind + 200)
+    writeBallast(ballastPath, Number.POSITIVE_INFINITY)
+    await eventually(async () => (await readiness()).capture === 'log_or_disk_full', { timeoutMs: 20_000 })
+    process.kill(pennon.childPids().work!, 'SIGCONT')
+    await eventually(async () => /^waiting_for/.test((await readiness()).processing), { timeoutMs: 20_000 })
+    for (let time = 0; time < 10; time++) {
+      await assertFlagsAreServed()
+      writeBallast(ballastPath, Number.POSITIVE_INFINITY) // what was freed meanwhile
+      await sleep(300)
+    }
+    rmSync(ballastPath)
+    await eventually(async () => (await readiness('?require=capture')).status === 200, { timeoutMs: 30_000 })
+    await eventually(async () => (await readiness()).processing === 'ok', { timeoutMs: 60_000 })
+    const before = load.acknowledgedCount()
+    await eventually(() => load.acknowledgedCount() > before + 50, { timeoutMs: 30_000 })
+    sent.push(await load.stop())
+    assert.deepEqual(await findFaults(patientTarget(pennon), sent), nothingFound)
+    assert.deepEqual([pennon.pid, ...Object.values(pennon.childPids())], pids, 'no process was started anew')
+  })
+
+  it('leaves files that SQLite finds whole', async () => {
+    assert.equal(await pennon.stop(), 0)
+    const paths = execFileSync('find', [disk, '-name', '*.db', '-not', '-name', 'lock.db'], { encoding: 'utf8' })
+    for (const path of paths.trim().split('\n')) {
+      const db = new Database(path, { readonly: true })
+      assert.equal(db.pragma('integrity_check', { simple: true }), 'ok', path)
+      db.close()
+    }
+  })
+})
+
+function cannotMount(): string | false {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a tmpfs'
+  const folder = mkdtempSync(join(tmpdir(), 'pennon-mount-'))
+  try {
+    mount(folder, MiB)
+    execFileSync('umount', [folder])
+    return false
+  } catch (error) {
+    return `a tmpfs cannot be mounted: ${(error as Error).message}`
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function mount(folder: string, bytes: number): void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'pipe' })
+}
+
+/** Appends so many bytes, or as many as fit. */
+function writeBallast(path: string, bytes: number): void {
+  const file = openSync(path, 'a')
+  try {
+    const block = Buffer.alloc(MiB)
+    for (let left = bytes; left > 0; ) {
+      const written = writeSync(file, block, 0, Math.min(left, block.length))
+      left -= written
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+  } finally {
+    closeSync(file)
+  }
+}
