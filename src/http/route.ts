@@ -66,7 +66,7 @@ export interface Route {
 }
 
 /** Answers JSON text as it is. The serializer keeps Fastify from adding a charset, which JSON does not have. */
-export function sendJson(reply: FastifyReply, status: number, body: string): void {
+export function sendJson(reply: FastifyReply, status: number, body: string | Buffer): void {
   reply.code(status).header('content-type', 'application/json').serializer(unchanged).send(body)
 }
 

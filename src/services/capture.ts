@@ -19,7 +19,7 @@ import {
   type ReceivedRequest,
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
-import { type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
+import { type EventResource, type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -81,7 +81,7 @@ export type CaptureOutcome =
 
 export interface OverQuotaEvent {
   readonly uuid: string
-  readonly resource: QuotaResource
+  readonly resource: EventResource
 }
 
 /** A request whose events were prepared elsewhere, for no project yet. */

@@ -103,8 +103,9 @@ function asBuffer({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buff
 /** Buffers that hold nothing but records move; shared ones are copied. */
 function transferable(prepared: PreparedCapture | PreparedV1Capture): ArrayBuffer[] {
   if (prepared.kind !== 'prepared' || 'refusal' in prepared.outcome) return []
-  const { main, historical } = prepared.outcome
-  return [main, historical].flatMap(records =>
-    records !== null && records.bytes.length === records.bytes.buffer.byteLength ? [records.bytes.buffer] : [],
+  const { outcome } = prepared
+  const results = 'uuids' in outcome ? [outcome.uuids, outcome.verdicts] : []
+  return [outcome.main?.bytes, outcome.historical?.bytes, ...results].flatMap(bytes =>
+    bytes !== undefined && bytes.length === bytes.buffer.byteLength ? [bytes.buffer] : [],
   )
 }

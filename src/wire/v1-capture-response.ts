@@ -1,70 +1,100 @@
 // The answer to an accepted v1 batch: one result for each event, under its uuid. Clients send again what is `retry` and
-// nothing else, so every event has to be there.
+// nothing else, so every event has to be there. Made in steps, since a batch may have hundreds of thousands of events.
 
-import type { V1Verdict } from '#core/events/prepare-v1-events.ts'
+import { type V1Results, type V1Verdict, v1Verdicts } from '#core/events/prepare-v1-events.ts'
+import type { EventResource } from '#core/events/quota-resource.ts'
+import { uuidTextLength } from '#core/events/uuid.ts'
+import type { Steps } from '#core/maybe-steps.ts'
 
-/** What became of events after they were judged: over a quota, or left out by an instance for imports. */
-export type V1LateDrop =
-  | 'events_over_quota'
-  | 'exceptions_over_quota'
-  | 'survey_responses_over_quota'
-  | 'llm_events_over_quota'
-  | 'non_historical_import_drop'
-
-export interface V1Results {
-  /** Of all events, in the order of the request. */
-  readonly uuids: readonly string[]
-  readonly verdicts: readonly V1Verdict[]
+/** An event that was left out after it was accepted. */
+export interface V1OverQuota {
+  readonly uuid: string
+  readonly resource: EventResource
 }
 
 export interface V1Answer {
   /** Some events may be sent again. */
   readonly mayRetry: boolean
-  readonly body: string
+  /** JSON text. */
+  readonly body: Buffer
 }
 
-/** @param lateDrops by uuid; of events that were accepted otherwise. Source: docs/wire/ingestion.md 4.2. */
-export function encodeStored(results: V1Results, lateDrops: ReadonlyMap<string, V1LateDrop>): V1Answer {
-  const body = encodeResults(results, (verdict, uuid) => {
-    const late = lateDrops.size === 0 ? undefined : lateDrops.get(uuid)
-    return late === undefined ? resultOf(verdict) : dropped(late)
+/**
+ * @param overQuota in the order of the request.
+ * @param hotUuids of events that are stored without a person, since their distinct id sends too many.
+ * Source: docs/wire/ingestion.md 4.2.
+ */
+export function* encodeStored(
+  results: V1Results,
+  overQuota: readonly V1OverQuota[],
+  hotUuids: ReadonlySet<string> = noUuids,
+): Steps<V1Answer> {
+  let nextOver = 0
+  const body = yield* encodeResults(results, (verdict, uuid) => {
+    const over = overQuota[nextOver]
+    if (over === undefined || over.uuid !== uuid)
+      return verdict === 'accepted' && hotUuids.size > 0 && hotUuids.has(uuid) ? hotText : storedTexts[verdict]
+    nextOver++
+    return overQuotaTexts[over.resource]
   })
   return { mayRetry: false, body }
 }
 
 /** The log took none of them: what was to be stored may be sent again, what was dropped stays dropped. */
-export function encodeNotStored(results: V1Results): V1Answer {
-  const body = encodeResults(results, verdict => (isStored(verdict) ? notPersisted : dropped(verdict)))
-  return { mayRetry: results.verdicts.some(isStored), body }
+export function* encodeNotStored(results: V1Results): Steps<V1Answer> {
+  const body = yield* encodeResults(results, verdict => (isStored(verdict) ? notPersisted : storedTexts[verdict]))
+  return { mayRetry: results.verdicts.some(place => isStored(v1Verdicts[place]!)), body }
 }
 
-export function encodeAllDropped(results: V1Results, reason: V1LateDrop): V1Answer {
-  return { mayRetry: false, body: encodeResults(results, () => dropped(reason)) }
+/** The instance takes historical migrations alone. Source: docs/wire/ingestion.md 5. */
+export function* encodeDiscarded(results: V1Results): Steps<V1Answer> {
+  const text = dropped('non_historical_import_drop')
+  return { mayRetry: false, body: yield* encodeResults(results, () => text) }
 }
 
-export function isStored(verdict: V1Verdict): verdict is 'accepted' | 'personless' {
+function isStored(verdict: V1Verdict): boolean {
   return verdict === 'accepted' || verdict === 'personless'
 }
 
-const accepted = '{"result":"ok"}'
-const personless = '{"result":"ok","details":"person_processing_disabled"}'
+const noUuids: ReadonlySet<string> = new Set()
+const hotText = '{"result":"warning","details":"person_processing_disabled"}'
 const notPersisted = '{"result":"retry","details":"not_persisted"}'
 
-function resultOf(verdict: V1Verdict): string {
-  if (verdict === 'accepted') return accepted
-  return verdict === 'personless' ? personless : dropped(verdict)
+const storedTexts = Object.fromEntries(
+  v1Verdicts.map(verdict => [verdict, isStored(verdict) ? '{"result":"ok"}' : dropped(verdict)]),
+) as Record<V1Verdict, string>
+storedTexts.personless = '{"result":"ok","details":"person_processing_disabled"}'
+
+/** The quota of events leaves something of a batch only where the age of some makes them imports. */
+const overQuotaTexts: Record<EventResource, string> = {
+  events: dropped('events_over_quota'),
+  exceptions: dropped('exceptions_over_quota'),
+  survey_responses: dropped('survey_responses_over_quota'),
+  llm_events: dropped('llm_events_over_quota'),
 }
 
 function dropped(reason: string): string {
   return `{"result":"drop","details":"${reason}"}`
 }
 
-/** Neither uuids nor reasons hold anything that JSON would escape. */
-function encodeResults({ uuids, verdicts }: V1Results, encode: (verdict: V1Verdict, uuid: string) => string): string {
-  let results = ''
-  for (let index = 0; index < uuids.length; index++) {
-    const uuid = uuids[index]!
-    results += `${index === 0 ? '' : ','}"${uuid}":${encode(verdicts[index]!, uuid)}`
+const resultsPerStep = 1_000
+
+/** Neither uuids nor reasons hold anything that JSON would escape, or that is no ASCII. */
+function* encodeResults(
+  { uuids, verdicts }: V1Results,
+  resultOf: (verdict: V1Verdict, uuid: string) => string,
+): Steps<Buffer> {
+  const uuidTexts = Buffer.from(uuids.buffer, uuids.byteOffset, uuids.length)
+  const pieces: Buffer[] = []
+  let text = '{"results":{'
+  for (let index = 0; index < verdicts.length; index++) {
+    const uuid = uuidTexts.toString('latin1', index * uuidTextLength, (index + 1) * uuidTextLength)
+    text += `${index === 0 ? '' : ','}"${uuid}":${resultOf(v1Verdicts[verdicts[index]!]!, uuid)}`
+    if ((index + 1) % resultsPerStep !== 0) continue
+    pieces.push(Buffer.from(text, 'latin1'))
+    text = ''
+    yield
   }
-  return `{"results":{${results}}}`
+  pieces.push(Buffer.from(`${text}}}`, 'latin1'))
+  return Buffer.concat(pieces)
 }

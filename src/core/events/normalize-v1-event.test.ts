@@ -7,7 +7,7 @@ import type { IncomingV1Event, IncomingV1Request } from './incoming-v1-event.ts'
 import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
 import { isIllegalV1DistinctId, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
 import { rejectCountMax } from './prepare-events.ts'
-import { prepareV1Events } from './prepare-v1-events.ts'
+import { prepareV1Events, v1Verdicts } from './prepare-v1-events.ts'
 
 const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
@@ -249,11 +249,11 @@ describe('prepareV1Events', () => {
   it('gives every event a verdict in the order of the request, and encodes the good ones', () => {
     const events = [numbered(0), numbered(1, { name: '' }), numbered(2, { distinctId: 'guest' }), numbered(3)]
     const prepared = prepareV1Events(request(events), 0, received)
-    assert.deepEqual(prepared.verdicts, ['accepted', 'missing_event_name', 'personless', 'accepted'])
     assert.deepEqual(
-      prepared.uuids,
-      events.map(event => event.uuid),
+      Array.from(prepared.verdicts, place => v1Verdicts[place]),
+      ['accepted', 'missing_event_name', 'personless', 'accepted'],
     )
+    assert.equal(Buffer.from(prepared.uuids).toString(), events.map(event => event.uuid).join(''))
     assert.deepEqual(prepared.acceptedByLane, { main: 3 })
     sealRecords(prepared.main!.bytes)
     const stored = decodeRecords(prepared.main!.bytes).map(record => record.kind === 'event' && record.event.uuid)

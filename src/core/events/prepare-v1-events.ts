@@ -5,18 +5,32 @@
 import { RecordEncoder } from '../log/record-codec.ts'
 import { type CapturedReject, importWithoutJob, type Lane, logLaneOf } from './captured-event.ts'
 import type { IncomingV1Event, IncomingV1Request } from './incoming-v1-event.ts'
-import { normalizeV1Event, type V1Drop, type V1DropReason, type V1EventContext } from './normalize-v1-event.ts'
+import {
+  normalizeV1Event,
+  type V1Drop,
+  type V1DropReason,
+  type V1EventContext,
+  v1DropReasons,
+} from './normalize-v1-event.ts'
 import { cutRejectBody, finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-events.ts'
+import { uuidTextLength } from './uuid.ts'
 
 /** `personless`: accepted without a person, for its distinct id is nobody's. */
-export type V1Verdict = 'accepted' | 'personless' | V1DropReason
+export const v1Verdicts = ['accepted', 'personless', ...v1DropReasons] as const
+export type V1Verdict = (typeof v1Verdicts)[number]
 
-export interface PreparedV1Events extends PreparedEvents {
-  /** Of all events, in the order of the request. */
-  readonly uuids: readonly string[]
-  /** Beside `uuids`. */
-  readonly verdicts: readonly V1Verdict[]
+/**
+ * Of all events, in the order of the request. Packed, because a small body may hold hundreds of thousands: a value for each
+ * would hold the event loop when they come out of a thread.
+ */
+export interface V1Results {
+  /** Canonical texts in ASCII, one behind the other. */
+  readonly uuids: Uint8Array<ArrayBuffer>
+  /** Places in `v1Verdicts`. */
+  readonly verdicts: Uint8Array<ArrayBuffer>
 }
+
+export interface PreparedV1Events extends PreparedEvents, V1Results {}
 
 /** What is known of a request besides its headers and its text. */
 export interface ReceivedV1Request {
@@ -38,21 +52,22 @@ export function prepareV1Events(
   const rejects: CapturedReject[] = []
   const rejectedByReason: Partial<Record<V1DropReason, number>> = {}
   let rejectedCount = 0
-  const uuids: string[] = []
-  const verdicts: V1Verdict[] = []
+  const uuids = new Uint8Array(request.events.length * uuidTextLength)
+  const uuidTexts = Buffer.from(uuids.buffer)
+  const verdicts = new Uint8Array(request.events.length)
   for (let index = 0; index < request.events.length; index++) {
     const item = request.events[index]!
     const outcome = normalizeV1Event(item, context)
-    uuids.push(item.uuid)
+    uuidTexts.write(item.uuid, index * uuidTextLength, 'latin1')
     if (outcome.ok) {
       const { lane, personProcessingForcedOff } = outcome.value
       acceptedByLane[lane] = (acceptedByLane[lane] ?? 0) + 1
       encoders[logLaneOf(lane)].addEvent(outcome.value)
-      verdicts.push(personProcessingForcedOff ? 'personless' : 'accepted')
+      verdicts[index] = placeOf[personProcessingForcedOff ? 'personless' : 'accepted']
       continue
     }
     const { reason } = outcome.error
-    verdicts.push(reason)
+    verdicts[index] = placeOf[reason]
     rejectedByReason[reason] = (rejectedByReason[reason] ?? 0) + 1
     rejectedCount++
     if (rejectedCount <= rejectCountMax) rejects.push(rejectOf(item, outcome.error, request.sourceJson(index), context))
@@ -68,6 +83,8 @@ export function prepareV1Events(
     verdicts,
   }
 }
+
+const placeOf = Object.fromEntries(v1Verdicts.map((verdict, place) => [verdict, place])) as Record<V1Verdict, number>
 
 function contextOf(request: IncomingV1Request, projectId: number, received: ReceivedV1Request): V1EventContext {
   const { token, historicalMigration, sentAtMs, sdk, aiOnly } = request

@@ -1,5 +1,8 @@
 // UUIDs as text: which texts are one, and their canonical form.
 
+/** Of the canonical form, in characters. */
+export const uuidTextLength = 36
+
 const canonicalUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const looseUuid =
   /^(?:urn:uuid:)?(\{)?([0-9a-f]{8})(-?)([0-9a-f]{4})\3([0-9a-f]{4})\3([0-9a-f]{4})\3([0-9a-f]{12})(\})?$/i

@@ -3,24 +3,18 @@
 // thread. Source: docs/wire/ingestion.md 4.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { PreparedV1Events } from '#core/events/prepare-v1-events.ts'
+import type { V1Results } from '#core/events/prepare-v1-events.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { CaptureOutcome, CaptureService, OverQuotaEvent } from '#services/capture.ts'
+import type { CaptureOutcome, CaptureService } from '#services/capture.ts'
+import { inSlices } from '#services/in-slices.ts'
 import { clientAddress } from '#wire/client-address.ts'
 import { type DecodePool, movableBytes, type V1CaptureJob } from '#wire/decode-thread.ts'
 import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/decode-v1-capture.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/v1-capture-errors.ts'
 import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/v1-capture-headers.ts'
-import {
-  encodeAllDropped,
-  encodeNotStored,
-  encodeStored,
-  isStored,
-  type V1Answer,
-  type V1LateDrop,
-} from '#wire/v1-capture-response.ts'
+import { encodeDiscarded, encodeNotStored, encodeStored, type V1Answer } from '#wire/v1-capture-response.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendJson } from '../route.ts'
 
@@ -105,7 +99,7 @@ async function handleBatch(
   }
   const { historicalMigration, outcome: events } = prepared
   const stored = service.capturePrepared(
-    { token, protocol: 'v1', historicalMigration, eventCount: events.uuids.length, outcome: events },
+    { token, protocol: 'v1', historicalMigration, eventCount: events.verdicts.length, outcome: events },
     received.receivedAtMs,
     '',
   )
@@ -132,39 +126,24 @@ async function prepareElsewhere(
 
 async function answerWhenStored(
   stored: Promise<CaptureOutcome>,
-  results: Pick<PreparedV1Events, 'uuids' | 'verdicts'>,
+  results: V1Results,
   reply: FastifyReply,
 ): Promise<void> {
   const outcome = await stored
   switch (outcome.kind) {
     case 'accepted':
-      return sendAnswer(reply, encodeStored(results, lateDropsOf(outcome.overQuota)))
+      return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota, outcome.hotUuids)))
     case 'unavailable':
-      return sendAnswer(reply, encodeNotStored(results))
+      return sendAnswer(reply, await inSlices(encodeNotStored(results)))
     case 'discarded':
-      return sendAnswer(reply, encodeAllDropped(results, 'non_historical_import_drop'))
+      return sendAnswer(reply, await inSlices(encodeDiscarded(results)))
     case 'over_quota':
-      // A batch of which nothing was to be stored met no quota.
-      if (!results.verdicts.some(isStored)) return sendAnswer(reply, encodeStored(results, noLateDrops))
       return sendV1Error(reply, v1CaptureErrors.billingLimit)
     case 'unknown_project':
       return sendV1Error(reply, v1CaptureErrors.invalidApiToken)
     case 'refused':
       throw new Error(`an event refused its whole v1 batch: ${outcome.refusal}`)
   }
-}
-
-const noLateDrops: ReadonlyMap<string, V1LateDrop> = new Map()
-
-function lateDropsOf(overQuota: readonly OverQuotaEvent[]): ReadonlyMap<string, V1LateDrop> {
-  if (overQuota.length === 0) return noLateDrops
-  return new Map(overQuota.map(({ uuid, resource }) => [uuid, lateDropOf(resource)]))
-}
-
-/** The quota of events leaves something of a batch only where the age of some makes them imports. */
-function lateDropOf(resource: OverQuotaEvent['resource']): V1LateDrop {
-  if (resource === 'recordings') throw new Error(`an event of v1 was left out for ${resource}`)
-  return `${resource}_over_quota`
 }
 
 function sendAnswer(reply: FastifyReply, { mayRetry, body }: V1Answer): void {
