@@ -1,6 +1,8 @@
 // `npm run soak -- NAME`: what takes too long for every run; by hand, with the figures written down.
 
+import { isDeepStrictEqual } from 'node:util'
 import { runFuzz } from '../capture/fuzz/run-fuzz.ts'
+import { nothingFound } from '../faults/checked-load.ts'
 import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { runBacklog } from './backlog.ts'
@@ -12,11 +14,13 @@ const soaks: Record<string, () => Promise<boolean>> = {
     const seed = testSeed()
     const rounds = Number(process.env.ROUNDS ?? 200)
     console.log(`SEED=${seed}`)
-    const result = await runKillRounds({ rounds, random: seededRandom(seed), log: console.log })
-    console.log(
-      `${result.acknowledgedCount} acknowledged, ${result.missing.length} missing, ${result.doubled.length} doubled`,
-    )
-    return result.missing.length === 0 && result.doubled.length === 0
+    const { acknowledgedCount, ...findings } = await runKillRounds({
+      rounds,
+      random: seededRandom(seed),
+      log: console.log,
+    })
+    console.log(`${acknowledgedCount} acknowledged; ${JSON.stringify(findings)}`)
+    return isDeepStrictEqual(findings, nothingFound)
   },
   evaluation: async () => {
     const seed = testSeed()
