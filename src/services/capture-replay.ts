@@ -5,6 +5,7 @@ import type { ReplayRefusal } from '#core/events/prepare-replay.ts'
 import type { QuotaResource } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
+import { atOnce } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -81,7 +82,7 @@ export function createReplayService(dependencies: ReplayServiceDependencies): Re
       dependencies.keepRefused({ token, reason: refusal, field: '', body, lane: 'replay' }, receivedAtMs)
       return { kind: 'unfit', refusal }
     }
-    assignProject(request.record.bytes, project.id)
+    atOnce(assignProject(request.record.bytes, project.id))
     await eventLog.append('main', request.record)
     accepted.inc()
     return { kind: 'accepted' }

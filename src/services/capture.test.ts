@@ -153,7 +153,9 @@ describe('capture service', () => {
     ]
     for (const cause of causes) {
       const { service, metrics } = start(cause)
-      assert.equal((await service.capture(aRequest(), received, noBody)).kind, 'unavailable')
+      const outcome = await service.capture(aRequest(), received, noBody)
+      assert.ok(outcome.kind === 'unavailable')
+      assert.equal(outcome.isProjectUnknown === true, cause.findProject !== undefined)
       assert.equal((await metrics.dependencyFailures.get()).values.length, 1)
       assert.equal(
         (await metrics.eventsAccepted.get()).values.reduce((sum, { value }) => sum + value, 0),

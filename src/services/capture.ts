@@ -2,14 +2,7 @@
 // when the log has them. Keeps what it refuses where the project finds it. Knows nothing of HTTP; `http/handlers/capture.ts`
 // turns outcomes into answers.
 
-import {
-  type CapturedReject,
-  importWithoutJob,
-  type Lane,
-  lanes,
-  logLaneOf,
-  type RejectedBody,
-} from '#core/events/captured-event.ts'
+import { type CapturedReject, type Lane, lanes, type RejectedBody } from '#core/events/captured-event.ts'
 import type { HotKeys } from '#core/events/hot-keys.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import { type EventRefusal, refusedFields } from '#core/events/normalize-event.ts'
@@ -20,7 +13,7 @@ import {
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
 import { type EventResource, type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
-import { assignProject, type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
+import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -29,9 +22,10 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { coolHotKeys } from './cool-hot-keys.ts'
+import { inSlices } from './in-slices.ts'
+import { countFailure, createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { type LeftOut, QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import { createRejectLimiter } from './reject-limiter.ts'
 
 export interface CaptureDependencies {
   /** By project API key; null when no project has it. May answer at once. */
@@ -76,8 +70,11 @@ export type CaptureOutcome =
   | { readonly kind: 'unknown_project' }
   /** Nothing is stored: one event is bad. */
   | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number }
-  /** Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. */
-  | { readonly kind: 'unavailable' }
+  /**
+   * Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. `isProjectUnknown`: whose key it
+   * has could not be found out, so nothing is counted.
+   */
+  | { readonly kind: 'unavailable'; readonly isProjectUnknown?: true }
 
 export interface OverQuotaEvent {
   readonly uuid: string
@@ -94,21 +91,6 @@ export interface PreparedRequest {
   readonly outcome: PreparedEvents | RefusedRequest
 }
 
-/** A request that never came to its events. */
-export interface RefusedInput {
-  /** The key it seems to name, or null. */
-  readonly token: string | null
-  /** A code of docs/wire/errors.md. */
-  readonly reason: string
-  readonly field: string
-  /** What was sent, cut for the reject store. */
-  readonly body: RejectedBody
-  /** Of the request, where they could be counted. */
-  readonly eventCount?: number
-  /** Where it would have gone, when its path alone says that. */
-  readonly lane?: Lane
-}
-
 export interface CaptureService {
   /** @param body what was sent, for the reject store; asked for only when the request is refused. */
   capture(request: IncomingRequest, received: ReceivedRequest, body: () => RejectedBody): Promise<CaptureOutcome>
@@ -122,7 +104,7 @@ const complaintPauseMs = 10_000
 
 export function createCaptureService(dependencies: CaptureDependencies): CaptureService {
   const { eventLog, clock, metrics, logger, refused } = dependencies
-  const limiter = createRejectLimiter()
+  const keeper = createRejectKeeper(dependencies)
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = new Map(lanes.map(lane => [lane, metrics.eventsAccepted.labels({ lane })]))
   let lastComplaintMs = Number.NEGATIVE_INFINITY
@@ -137,21 +119,24 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
         let prepared = prepareEvents(request, project.id, received)
         // Quotas come before a look at single events. Source: docs/wire/ingestion.md 1.7. In a thread, which knows none, and
         // where events may turn out to be imports, a bad event refuses its request all the same.
-        if (gate !== null && 'refusal' in prepared && !received.rerouteOlderThanMs)
-          prepared = prepareEvents({ ...request, events: gate.pass(events) }, project.id, received)
+        if (gate !== null && 'refusal' in prepared && !received.rerouteOlderThanMs) {
+          const passed = gate.pass(events)
+          prepared = prepareEvents({ ...request, events: passed }, project.id, received)
+          if ('refusal' in prepared) prepared = { ...prepared, index: events.indexOf(passed[prepared.index]!) }
+        }
         return settle(project, arrived, prepared, gate, received.receivedAtMs, body)
       })
     },
 
     capturePrepared(request, receivedAtMs, body) {
-      return withProject(request.token, request.eventCount, project => {
+      return withProject(request.token, request.eventCount, async project => {
         const { outcome } = request
         const { token, historicalMigration, eventCount, protocol = 'v0' } = request
         const arrived: Arrived = { token, historicalMigration, eventCount, protocol }
         if (isDiscarded(arrived)) return discard(project, arrived)
         if (!('refusal' in outcome)) {
-          if (outcome.main !== null) assignProject(outcome.main.bytes, project.id)
-          if (outcome.historical !== null) assignProject(outcome.historical.bytes, project.id)
+          if (outcome.main !== null) await inSlices(assignProject(outcome.main.bytes, project.id))
+          if (outcome.historical !== null) await inSlices(assignProject(outcome.historical.bytes, project.id))
         }
         return settle(project, arrived, outcome, quotaGate(project, arrived), receivedAtMs, () => body)
       })
@@ -159,7 +144,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
 
     keepRefused(input, receivedAtMs) {
       metrics.eventsRefused.inc({ reason: input.reason })
-      if (input.token !== null) void keepForProject(input.token, input, receivedAtMs)
+      if (input.token !== null) void keeper.keepForKey(input.token, input, receivedAtMs)
     },
   }
 
@@ -174,7 +159,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       const found = dependencies.findProject(token)
       project = found instanceof Promise ? await found : found
     } catch (error) {
-      return unavailable(error)
+      return { ...unavailable(error), isProjectUnknown: true }
     }
     if (project !== null) return use(project)
     metrics.eventsRefused.inc({ reason: 'unknown_api_key' }, eventCount)
@@ -211,7 +196,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       const { token, historicalMigration, eventCount } = arrived
       const input = { token, reason: refusal, field: `batch.${index}.${refusedFields[refusal]}`, body: '', eventCount }
       metrics.eventsRefused.inc({ reason: refusal })
-      keepReject(project, input, body, historicalMigration, receivedAtMs)
+      keeper.keep(project, input, { body, historicalMigration, receivedAtMs })
       return Promise.resolve({ kind: 'refused', refusal, index })
     }
     return gate === null ? store(project, arrived, prepared, null) : storeWithinQuota(project, arrived, prepared, gate)
@@ -238,48 +223,56 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
     const { hotKeys } = dependencies
-    if (hotKeys === undefined || arrived.historicalMigration) return append(project, prepared, leftOut)
+    if (hotKeys === undefined || arrived.historicalMigration) return append(project, arrived, prepared, leftOut)
     return storeCooled(hotKeys, project, arrived, prepared, leftOut)
   }
 
   async function storeCooled(
     hotKeys: HotKeys,
     project: Project,
-    { protocol }: Arrived,
+    arrived: Arrived,
     prepared: PreparedEvents,
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
-    const uuids = protocol === 'v1' ? new Set<string>() : null
+    const uuids = arrived.protocol === 'v1' ? new Set<string>() : null
     const cooled = await coolHotKeys(hotKeys, project.id, prepared, { nowMs: clock.nowMs(), uuids })
-    const outcome = await append(project, cooled, leftOut)
+    const outcome = await append(project, arrived, cooled, leftOut)
     const isTold = uuids !== null && uuids.size > 0 && outcome.kind === 'accepted'
     return isTold ? { ...outcome, hotUuids: uuids } : outcome
   }
 
-  function append(project: Project, prepared: PreparedEvents, leftOut: LeftOut | null): Promise<CaptureOutcome> {
+  function append(
+    project: Project,
+    { protocol }: Arrived,
+    prepared: PreparedEvents,
+    leftOut: LeftOut | null,
+  ): Promise<CaptureOutcome> {
     const { main, historical, rejects } = prepared
-    const granted = rejects.length === 0 ? 0 : limiter.take(project.id, rejects.length, clock.nowMs())
-    const appended =
-      main !== null && historical === null && granted === 0
-        ? eventLog.append('main', main)
-        : appendAll(main, historical, granted === 0 ? null : rejectedRun(project, rejects.slice(0, granted)))
-    return whenAppended(project, appended, prepared, granted, leftOut)
+    const granted = rejects.length === 0 ? 0 : keeper.grant(project.id, rejects.length)
+    const appended = {
+      events: main !== null && historical === null ? eventLog.append('main', main) : appendBoth(main, historical),
+      rejects: granted === 0 ? null : keeper.append(project, rejects.slice(0, granted)),
+    }
+    return whenAppended(project, appended, { prepared, granted, leftOut, areDropsFinal: protocol === 'v1' })
   }
 
   /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */
   async function whenAppended(
     project: Project,
-    appended: Promise<void>,
-    prepared: PreparedEvents,
-    granted: number,
-    leftOut: LeftOut | null,
+    appended: { readonly events: Promise<void>; readonly rejects: Promise<void> | null },
+    { prepared, granted, leftOut, areDropsFinal }: Appended,
   ): Promise<CaptureOutcome> {
     const { acceptedByLane, rejects, rejectedCount } = prepared
     const quotaLeftNothing = leftOut !== null && leftOut.count > 0 && isEmpty(prepared)
     try {
-      await appended
+      await (appended.rejects === null ? appended.events : Promise.all([appended.events, appended.rejects]))
     } catch (error) {
-      return unavailable(error)
+      const outcome = unavailable(error)
+      if (areDropsFinal && rejectedCount > 0) {
+        const areKept = await appended.rejects?.then(yes, no)
+        countRejected(project.id, prepared, areKept === true ? granted : 0)
+      }
+      return outcome
     }
     for (const lane in acceptedByLane) acceptedCounters.get(lane as Lane)!.inc(acceptedByLane[lane as Lane]!)
     if (leftOut !== null) countLeftOut(project, leftOut)
@@ -310,78 +303,23 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   }
 
   /** A request that spans both logs is answered by the worst of them; what is stored twice after a retry counts once. */
-  async function appendAll(
-    main: EncodedRecords | null,
-    historical: EncodedRecords | null,
-    rejected: ReturnType<typeof rejectedRun> | null,
-  ): Promise<void> {
+  async function appendBoth(main: EncodedRecords | null, historical: EncodedRecords | null): Promise<void> {
     const appends: Promise<void>[] = []
     if (main !== null) appends.push(eventLog.append('main', main))
     if (historical !== null) appends.push(eventLog.append('historical', historical))
-    if (rejected !== null) appends.push(eventLog.append(rejected.lane, rejected.records))
     await Promise.all(appends)
   }
 
-  async function keepForProject(token: string, input: RefusedInput, receivedAtMs: number): Promise<void> {
-    try {
-      const project = await dependencies.findProject(token)
-      if (project !== null) keepReject(project, input, () => input.body, false, receivedAtMs)
-    } catch (error) {
-      countFailure(error)
-    }
-  }
-
-  /** Nobody waits: the client has its refusal, and a reject that is lost was counted. */
-  function keepReject(
-    project: Project,
-    input: RefusedInput,
-    body: () => RejectedBody,
-    historicalMigration: boolean,
-    receivedAtMs: number,
-  ): void {
-    const { reason, eventCount = 1 } = input
-    const granted = limiter.take(project.id, 1, clock.nowMs())
-    refused.count(project.id, reason, eventCount - granted)
-    if (granted === 0) return
-    const lane = historicalMigration ? 'historical' : 'main'
-    const kept = body()
-    const reject: CapturedReject = {
-      projectId: project.id,
-      token: project.apiToken,
-      lane: input.lane ?? lane,
-      historicalMigration,
-      importJobId: historicalMigration ? importWithoutJob : 0,
-      receivedAtMs,
-      capturedAtMs: receivedAtMs,
-      reason,
-      field: input.field,
-      uuid: '',
-      name: '',
-      distinctId: '',
-      ...(typeof kept === 'string' ? { body: kept } : { body: kept.text, source: kept.source }),
-    }
-    eventLog.append(lane, encodeRejects(project, [reject])).catch(error => {
-      refused.count(project.id, reason, 1)
-      countFailure(error)
-    })
-  }
-
-  function unavailable(error: unknown): CaptureOutcome {
+  function unavailable(error: unknown): { readonly kind: 'unavailable' } {
     if (!(error instanceof PortError)) throw error
     if (error.code === 'conflict' || error.code === 'corrupt') throw error
-    countFailure(error)
+    countFailure(error, dependencies)
     const nowMs = clock.nowMs()
     if (nowMs - lastComplaintMs >= complaintPauseMs) {
       lastComplaintMs = nowMs
       logger.error({ err: error }, 'events cannot be accepted; clients are told to send them again')
     }
     return { kind: 'unavailable' }
-  }
-
-  function countFailure(error: unknown): void {
-    const known = error instanceof PortError
-    metrics.dependencyFailures.inc({ port: known ? error.port : 'unknown', code: known ? error.code : 'unavailable' })
-    if (!known) logger.error({ err: error }, 'a refused request could not be kept')
   }
 }
 
@@ -392,6 +330,19 @@ interface Arrived {
   readonly eventCount: number
   readonly protocol: 'v0' | 'v1'
 }
+
+/** What is known of a request whose records are on their way into the log. */
+interface Appended {
+  readonly prepared: PreparedEvents
+  /** How many of its rejects are among them. */
+  readonly granted: number
+  readonly leftOut: LeftOut | null
+  /** Its sender never sends again what is dropped, also when it is to send the others again. */
+  readonly areDropsFinal: boolean
+}
+
+const yes = () => true
+const no = () => false
 
 const importOnlyReason = 'non_historical_import_drop'
 const nothingRejected: CaptureOutcome = {
@@ -406,15 +357,4 @@ const nothingStored: CaptureOutcome = { ...nothingRejected, isKeyUnknown: true }
 
 function isEmpty({ main, historical }: PreparedEvents): boolean {
   return main === null && historical === null
-}
-
-/** Of one request: all of them go where its events go. */
-function rejectedRun(project: Project, rejects: readonly CapturedReject[]) {
-  return { lane: logLaneOf(rejects[0]!.lane), records: encodeRejects(project, rejects) }
-}
-
-function encodeRejects(project: Project, rejects: readonly CapturedReject[]): EncodedRecords {
-  const encoder = new RecordEncoder()
-  for (const reject of rejects) encoder.addReject({ ...reject, projectId: project.id })
-  return encoder.finish()
 }

@@ -84,6 +84,7 @@ describe('a quota', () => {
     const badException = { event: '$exception', properties: {} }
     assert.equal((await server.post('/batch/', batch([item('e'), badException]))).status, 400)
     assert.deepEqual(Object.fromEntries(server.refused), { events_over_quota: 3, missing_distinct_id: 1 })
+    assert.equal((await server.records()).rejects.at(-1)?.field, 'batch.1.distinct_id')
     const imported = batch([item('e'), { event: 'no id' }], { historical_migration: true })
     assert.equal((await server.post('/batch/', imported)).status, 400, 'no quota, so it is looked at')
   })

@@ -432,9 +432,24 @@ describe('v1 capture, keys and the log', () => {
     const allBad = await send(server, v1Batch([v1Event(4, { event: '' })]))
     assert.deepEqual([allBad.status, allBad.headers['retry-after']], [200, undefined])
     assert.equal(allBad.json.results[uuidOf(4)].result, 'drop')
+    // They are never sent again, and no record of the log tells of them.
+    assert.deepEqual([...server.refused], [['missing_event_name', 2]])
   })
 
-  it('asks for the whole request later when its threads are lost or the log is broken', async t => {
+  it('counts what is dropped once, whichever of the logs fails', async t => {
+    const wrapLog = (log: EventLogWriter): EventLogWriter => ({
+      append: (lane, records) => (lane === 'historical' ? refusingLog.append() : log.append(lane, records)),
+      close: () => log.close(),
+    })
+    const server = await startCaptureServer(t, { wrapLog, rerouteOlderThanDays: 1 })
+    const old = v1Event(1, { timestamp: '2025-06-01T00:00:00Z' })
+    const { json } = await send(server, v1Batch([old, v1Event(2, { event: '' })]))
+    assert.deepEqual(json.results[uuidOf(1)], { result: 'retry', details: 'not_persisted' })
+    const { rejects } = await server.records()
+    assert.deepEqual([rejects.length, [...server.refused]], [1, []])
+  })
+
+  it('asks for the whole request later when its threads are lost, the log is broken or its project cannot be found out', async t => {
     const threadEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
     const crashing = await startCaptureServer(t, { threadEntry })
     const events = Array.from({ length: 2_500 }, (_, index) => v1Event(index, index === 0 ? { event: 'crash' } : {}))
@@ -442,5 +457,9 @@ describe('v1 capture, keys and the log', () => {
     const corrupt = { ...refusingLog, append: () => Promise.reject(new PortError('event-log', 'corrupt')) }
     const broken = await startCaptureServer(t, { wrapLog: () => corrupt })
     await assertError(send(broken, good), 500, 'internal_error', 'Internal Server Error')
+    // A drop would be final, and nobody knows yet whose project is to find it.
+    const findProject = () => Promise.reject(new PortError('definition-store', 'unavailable'))
+    const lost = await startCaptureServer(t, { findProject })
+    await assertError(send(lost, v1Batch([v1Event(1, { event: '' })])), 503, 'service_unavailable')
   })
 })

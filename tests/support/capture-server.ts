@@ -49,6 +49,8 @@ export interface CaptureServerOptions {
   readonly quotas?: Partial<Quotas>
   /** Quotas that are used up, besides those that are 0. */
   readonly usedUp?: ReadonlySet<QuotaResource>
+  /** Instead of the one project. */
+  readonly findProject?: () => Promise<Project | null>
   /** Stands before the memory log, to make it fail. */
   readonly wrapLog?: (log: EventLogWriter) => EventLogWriter
   readonly threadEntry?: URL
@@ -76,7 +78,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   const project = { ...testProject, quotas: { ...noQuotas, ...options.quotas } }
   const refused = new Map<string, number>()
   const service = createCaptureService({
-    findProject: token => (token === testToken ? project : null),
+    findProject: options.findProject ?? (token => (token === testToken ? project : null)),
     unknownKeys: options.unknownKeys ?? 'reject',
     importOnly: options.importOnly ?? false,
     isOverQuota: ({ quotas }, resource) => quotaOf(quotas, resource) === 0 || options.usedUp?.has(resource) === true,

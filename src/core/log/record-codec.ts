@@ -5,6 +5,7 @@
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { encodeRejectSource } from '../events/reject-source.ts'
+import type { Steps } from '../maybe-steps.ts'
 import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
 
 /** Concatenated encoded records, ready to hand to a thread without copying. */
@@ -13,6 +14,8 @@ export interface EncodedRecords {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly recordCount: number
 }
+
+const recordsPerStep = 4_096
 
 const laneCodes = new Map<Lane, number>(lanes.map((lane, index) => [lane, index]))
 
@@ -148,13 +151,15 @@ export class RecordEncoder {
 
 /**
  * Writes the project id into every record of an encoded run: bodies are encoded by a thread that knows no projects.
- * Only before `sealRecords`.
+ * Only before `sealRecords`. In steps, since a run may have a million records.
  */
-export function assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number): void {
+export function* assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number): Steps<void> {
   requireUint32(projectId, 'project id')
   const view = viewOf(bytes)
+  let assigned = 0
   for (let at = 0; at < bytes.length; at += requireRecordBytes(view, at)) {
     view.setUint32(at + field.projectId, projectId, true)
+    if (++assigned % recordsPerStep === 0) yield
   }
 }
 

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { aCapturedReplay } from '../../../tests/support/captured-replays.ts'
 import type { CapturedReplay } from '../events/captured-event.ts'
+import { atOnce } from '../maybe-steps.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords } from './record-decoder.ts'
 import { encodeReplay } from './replay-record.ts'
@@ -70,7 +71,7 @@ describe('the record of a replay', () => {
 
   it('gets its project when that is known', () => {
     const { bytes } = encodeReplay(aCapturedReplay(1, { projectId: 0 }))
-    assignProject(bytes, 7)
+    atOnce(assignProject(bytes, 7))
     sealRecords(bytes)
     const [record] = decodeRecords(bytes)
     assert.equal(record?.kind === 'replay' && record.replay.projectId, 7)

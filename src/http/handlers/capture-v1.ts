@@ -134,6 +134,8 @@ async function answerWhenStored(
     case 'accepted':
       return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota, outcome.hotUuids)))
     case 'unavailable':
+      // Whose events they are is not known: what is wrong with some of them can be told when it is.
+      if (outcome.isProjectUnknown === true) return sendV1Error(reply, v1CaptureErrors.unavailable)
       return sendAnswer(reply, await inSlices(encodeNotStored(results)))
     case 'discarded':
       return sendAnswer(reply, await inSlices(encodeDiscarded(results)))

@@ -1,0 +1,124 @@
+// Puts what is refused into the log, where its project finds it: so much of it that a broken client cannot fill the log with
+// what nobody can use; the rest is counted. Nobody waits for a refused request to be kept.
+
+import {
+  type CapturedReject,
+  importWithoutJob,
+  type Lane,
+  logLaneOf,
+  type RejectedBody,
+} from '#core/events/captured-event.ts'
+import { type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { Project } from '#core/project.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import type { RefusedCounter } from './refused-counter.ts'
+import { createRejectLimiter } from './reject-limiter.ts'
+
+export interface RejectKeeperDependencies {
+  readonly findProject: (token: string) => MaybePromise<Project | null>
+  readonly refused: Pick<RefusedCounter, 'count'>
+  readonly eventLog: EventLogWriter
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
+
+/** A request that never came to its events. */
+export interface RefusedInput {
+  /** The key it seems to name, or null. */
+  readonly token: string | null
+  /** A code of docs/wire/errors.md. */
+  readonly reason: string
+  readonly field: string
+  /** What was sent, cut for the reject store. */
+  readonly body: RejectedBody
+  /** Of the request, where they could be counted. */
+  readonly eventCount?: number
+  /** Where it would have gone, when its path alone says that. */
+  readonly lane?: Lane
+}
+
+export interface RejectKeeper {
+  /** How many of `count` rejects may be kept now. */
+  grant(projectId: number, count: number): number
+  /** @param rejects of one request, one at least: all of them go where its events go. */
+  append(project: Project, rejects: readonly CapturedReject[]): Promise<void>
+  /** Counts a refused request and keeps it: its client has the refusal, and one that is lost is counted. */
+  keep(project: Project, input: RefusedInput, of: RefusedOf): void
+  /** The same for a key that may belong to no project. Never throws. */
+  keepForKey(token: string, input: RefusedInput, receivedAtMs: number): Promise<void>
+}
+
+export interface RefusedOf {
+  /** Instead of the input's; asked for only when it is kept. */
+  readonly body: () => RejectedBody
+  readonly historicalMigration: boolean
+  readonly receivedAtMs: number
+}
+
+export function createRejectKeeper(dependencies: RejectKeeperDependencies): RejectKeeper {
+  const { eventLog, clock, refused } = dependencies
+  const limiter = createRejectLimiter()
+
+  return {
+    grant: (projectId, count) => limiter.take(projectId, count, clock.nowMs()),
+    append: (project, rejects) => eventLog.append(logLaneOf(rejects[0]!.lane), encodeRejects(project, rejects)),
+    keep,
+    async keepForKey(token, input, receivedAtMs) {
+      try {
+        const project = await dependencies.findProject(token)
+        if (project !== null) keep(project, input, { body: () => input.body, historicalMigration: false, receivedAtMs })
+      } catch (error) {
+        countFailure(error, dependencies)
+      }
+    },
+  }
+
+  function keep(project: Project, input: RefusedInput, { body, historicalMigration, receivedAtMs }: RefusedOf): void {
+    const { reason, eventCount = 1 } = input
+    const granted = limiter.take(project.id, 1, clock.nowMs())
+    refused.count(project.id, reason, eventCount - granted)
+    if (granted === 0) return
+    const lane = historicalMigration ? 'historical' : 'main'
+    const kept = body()
+    const reject: CapturedReject = {
+      projectId: project.id,
+      token: project.apiToken,
+      lane: input.lane ?? lane,
+      historicalMigration,
+      importJobId: historicalMigration ? importWithoutJob : 0,
+      receivedAtMs,
+      capturedAtMs: receivedAtMs,
+      reason,
+      field: input.field,
+      uuid: '',
+      name: '',
+      distinctId: '',
+      ...(typeof kept === 'string' ? { body: kept } : { body: kept.text, source: kept.source }),
+    }
+    eventLog.append(lane, encodeRejects(project, [reject])).catch(error => {
+      refused.count(project.id, reason, 1)
+      countFailure(error, dependencies)
+    })
+  }
+}
+
+export function countFailure(
+  error: unknown,
+  { metrics, logger }: Pick<RejectKeeperDependencies, 'metrics' | 'logger'>,
+): void {
+  const known = error instanceof PortError
+  metrics.dependencyFailures.inc({ port: known ? error.port : 'unknown', code: known ? error.code : 'unavailable' })
+  if (!known) logger.error({ err: error }, 'a refused request could not be kept')
+}
+
+function encodeRejects(project: Project, rejects: readonly CapturedReject[]): EncodedRecords {
+  const encoder = new RecordEncoder()
+  for (const reject of rejects) encoder.addReject({ ...reject, projectId: project.id })
+  return encoder.finish()
+}
