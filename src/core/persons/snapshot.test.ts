@@ -28,6 +28,12 @@ it('shows the person under the event’s $set, whether spliced or written anew',
   )
 })
 
+it('takes no end of a longer key for a key', () => {
+  const properties = { 'b"a': 1, a: 1 }
+  const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
+  assert.equal(snapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
+})
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

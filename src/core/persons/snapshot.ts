@@ -31,7 +31,8 @@ export function snapshotJson(person: WorkingPerson, set: JsonObject | null): str
 
 /**
  * `json` with the values of `keys` taken from `set`; null when that is not safe by text. A quote inside a string is
- * escaped, so `"key":` is found only where a key stands, and without objects among the values only at the top.
+ * escaped, so `{"key":` and `,"key":` are found only where a key stands, and without objects among the values only at the
+ * top.
  */
 function withValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
   if (json.includes('{', 1)) return null
@@ -44,8 +45,8 @@ function withValues(json: string, properties: JsonObject, set: JsonObject, keys:
       continue
     }
     const before = `${name}:${JSON.stringify(properties[key] as JsonValue)}`
-    const at = text.indexOf(before)
-    if (at < 0) return null
+    const at = text.startsWith(before, 1) ? 1 : text.indexOf(`,${before}`) + 1
+    if (at === 0) return null
     text = text.slice(0, at) + entry + text.slice(at + before.length)
     if (entry.includes('{')) return null
   }
