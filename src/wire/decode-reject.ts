@@ -1,10 +1,12 @@
 // Reads the body of a stored reject as it was read when it arrived.
 
 import { isAscii } from 'node:buffer'
+import type { RejectSource } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
+import type { CapturePayload } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
-import { parseCaptureRequest } from './capture-request.ts'
+import { type CaptureContext, type CaptureRefusal, parseCaptureRequest } from './capture-request.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 
 /** Why a reject cannot be read again; docs/wire/errors.md lists these beside the codes of capture. */
@@ -25,26 +27,52 @@ export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedR
   // An item of v1 has rules of its own, and what those drop they drop again.
   if (source.protocol === 'v1' && source.kind !== 'event') return { kind: 'unreadable', reason: 'body_unknown' }
   if (source.isCut) return { kind: 'unreadable', reason: 'body_cut' }
-  const bytes = Buffer.from(body)
-  const parse = itemised && source.kind === 'request' ? parseItemisedRequest : parseCaptureRequest
-  const parsed = parse(
-    { bytes, text: body, ascii: isAscii(bytes), formToken: null },
-    {
-      // An item without a name was one of `/engage`.
-      engage: source.engage || (source.kind === 'item' && reject.event === '$identify'),
-      querySentAtMs: source.sentAtMs,
-      fallbackToken: keyOfNobody,
-      itemCountMax: Number.POSITIVE_INFINITY,
-      valueCountMax: captureValueCountMax,
-    },
-  )
-  if (!parsed.ok) {
-    const { code, attr } = parsed.error.error
-    return { kind: 'refused', reason: code, field: attr ?? '' }
-  }
-  if (parsed.value === 'no_event_left' || parsed.value === 'too_much_work')
-    return { kind: 'refused', reason: 'dropped_performance_event', field: '' }
-  if (source.kind === 'request') return { kind: 'request', request: parsed.value }
+  if (source.kind === 'request') return decodeRequest(body, source, itemised)
+  const decoded = decodeItem(body, source)
+  const isNameless = decoded.kind === 'refused' && decoded.reason === 'missing_event_name'
+  // An item without a name was one of `/engage`.
+  const read =
+    isNameless && reject.event === '$identify' ? decodeRequest(body, { ...source, engage: true }, false) : decoded
+  if (read.kind !== 'request') return read
   const historicalMigration = reject.importJobId > 0
-  return { kind: 'request', request: { ...parsed.value, historicalMigration, sentAtMs: source.sentAtMs } }
+  return { kind: 'request', request: { ...read.request, historicalMigration, sentAtMs: source.sentAtMs } }
+}
+
+function decodeRequest(body: string, source: RejectSource, itemised: boolean): DecodedReject {
+  const parse = itemised ? parseItemisedRequest : parseCaptureRequest
+  const parsed = parse(payloadOf(body), contextOf(source))
+  if (!parsed.ok) return refusedFor(parsed.error)
+  return typeof parsed.value === 'string' ? nothingLeft : { kind: 'request', request: parsed.value }
+}
+
+/** In an envelope with a key: a key or a list of the item's own means nothing there. */
+function decodeItem(body: string, source: RejectSource): DecodedReject {
+  const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
+  if (!parsed.ok) return refusedFor(parsed.error)
+  if (typeof parsed.value === 'string') return nothingLeft
+  const { itemised, ...request } = parsed.value
+  const [fault] = itemised?.faults ?? []
+  if (fault !== undefined) return { kind: 'refused', reason: fault.reason, field: fault.field }
+  return request.events.length === 0 ? nothingLeft : { kind: 'request', request }
+}
+
+const nothingLeft: DecodedReject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
+
+function refusedFor({ error: { code, attr } }: CaptureRefusal): DecodedReject {
+  return { kind: 'refused', reason: code, field: attr ?? '' }
+}
+
+function payloadOf(text: string): CapturePayload {
+  const bytes = Buffer.from(text)
+  return { bytes, text, ascii: isAscii(bytes), formToken: null }
+}
+
+function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
+  return {
+    engage,
+    querySentAtMs: sentAtMs,
+    fallbackToken: keyOfNobody,
+    itemCountMax: Number.POSITIVE_INFINITY,
+    valueCountMax: captureValueCountMax,
+  }
 }

@@ -223,6 +223,29 @@ describe('a replay', () => {
     )
   })
 
+  it('reads an item as one of its request, whose key it was: a key or a list of its own means nothing', async t => {
+    const bad = { event: 'e', distinct_id: 'd', timestamp: 'never' }
+    const items = [
+      { ...bad, properties: { token: 'phx_secret' } },
+      { ...bad, properties: { token: '' }, data: [good] },
+      { ...bad, batch: [{ ...good, event: 'another' }] },
+      { ...bad, event: '$identify', token: 'phc_other' },
+    ]
+    const rejects = await refusedRequests(t, [
+      ['/batch/', { api_key: testToken, historical_migration: true, batch: [...items, good] }],
+    ])
+    const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('never', '2025-07-01T10:00:00Z') }))
+    const odd = rejectOfEvent(9, aCapturedEvent(9, { propertiesJson: '{"token":"phx_secret"}' }), 'row_refused', 'why')
+    const { replay, appended } = await startWorld(t, [...repaired, odd])
+    const { body } = await replay({ filter: {} })
+    assert.deepEqual(body.counts, { stored: 5, refused: 0, cannot: 0, events: 5 })
+    const expected = ['$identify d', 'e d', 'e d', 'e d', `${odd.event} ${odd.distinctId}`]
+    assert.deepEqual(
+      (await appended()).map(({ name, distinctId }) => `${name} ${distinctId}`).toSorted(),
+      expected.toSorted(),
+    )
+  })
+
   it('cannot be made of what is cut, unknown or gone', async t => {
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
     const cut = rejectOfEvent(1, large, 'processing_failed', '')
