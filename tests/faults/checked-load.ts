@@ -25,6 +25,8 @@ export interface CheckedLoad {
 export interface Sent {
   /** Acknowledged events, by uuid; each was perhaps sent several times. */
   readonly uuids: readonly string[]
+  /** Of all acknowledged events, log-ins included, those that are no imports: each is charged once. */
+  readonly liveCount: number
   /** What the property `n` of each person has to be, by distinct id. */
   readonly lastOf: ReadonlyMap<string, number>
   /** Acknowledged requests with snapshots, by session. */
@@ -43,6 +45,7 @@ export function startCheckedLoad(
   let isStopping = false
   let isAbandoned = false
   const uuids: string[] = []
+  let liveCount = 0
   const lastOf = new Map<string, number>()
   const replaysOf = new Map<string, number>()
   const answers = new Map<number, number>()
@@ -84,6 +87,7 @@ export function startCheckedLoad(
       }
       await untilTaken(...requestOf(n + sender, events))
       uuids.push(...events.filter(({ event }) => event === eventName).map(({ uuid }) => uuid))
+      liveCount += events.length
       lastOf.set(id, n * 100 + count - 1)
       if (n % 4 === 0) await sendBeside(n, id)
       if (pauseMs > 0) await sleep(pauseMs)
@@ -121,7 +125,7 @@ export function startCheckedLoad(
     stop: async () => {
       isStopping = true
       await senders
-      return { uuids, lastOf, replaysOf }
+      return { uuids, liveCount, lastOf, replaysOf }
     },
     abandon: () => {
       isStopping = true
@@ -141,6 +145,7 @@ function requestOf(n: number, events: readonly object[]): [path: string, body: o
 function v1Headers(): Record<string, string> {
   return {
     authorization: `Bearer ${testProjectKey}`,
+    'user-agent': 'posthog-rs/1.0.0',
     'posthog-sdk-info': 'posthog-rs/1.0.0',
     'posthog-attempt': '1',
     'posthog-request-id': randomUUID(),

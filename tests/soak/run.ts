@@ -7,6 +7,8 @@ import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { runBacklog } from './backlog.ts'
 import { runEvaluations } from './evaluations.ts'
+import { runFaults } from './faults.ts'
+import { runFlood } from './flood.ts'
 import { runMerges, runPersons } from './persons.ts'
 
 const soaks: Record<string, () => Promise<boolean>> = {
@@ -22,6 +24,14 @@ const soaks: Record<string, () => Promise<boolean>> = {
     console.log(`${acknowledgedCount} acknowledged; ${JSON.stringify(findings)}`)
     return isDeepStrictEqual(findings, nothingFound)
   },
+  faults: () => runFaults(console.log),
+  flood: () =>
+    runFlood({
+      senderCount: Number(process.env.SENDERS ?? 200),
+      mebibytes: Number(process.env.MEBIBYTES ?? 19),
+      seconds: Number(process.env.SECONDS ?? 30),
+      log: console.log,
+    }),
   evaluation: async () => {
     const seed = testSeed()
     console.log(`SEED=${seed}`)

@@ -1,0 +1,120 @@
+// What may happen to a running instance, each under load and for as long as the caller says. Every scenario puts right
+// what it broke; what is left is looked at by `checked-load.ts`.
+
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, testProjectKey } from '../support/pennon.ts'
+import type { CheckedLoad } from './checked-load.ts'
+
+/** Of an instance with a flag that is on for all. */
+export interface Scene {
+  readonly pennon: Pennon
+  readonly load: CheckedLoad
+}
+
+export const flagOfScene = { key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } }
+
+/** Nobody reads the log: events are taken and flags served, and readiness tells of it. */
+export async function stopWorker({ pennon, load }: Scene, seconds: number): Promise<void> {
+  const pid = pennon.childPids().work!
+  process.kill(pid, 'SIGSTOP')
+  try {
+    await whileServing({ pennon, load }, seconds)
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+}
+
+/** The engine is killed again whenever it is there. */
+export async function killEngine({ pennon, load }: Scene, seconds: number): Promise<void> {
+  const untilMs = performance.now() + seconds * 1_000
+  const killing = (async () => {
+    while (performance.now() < untilMs) {
+      const pid = pennon.childPids().events
+      try {
+        if (pid !== undefined) process.kill(pid, 'SIGKILL')
+      } catch (cause) {
+        if ((cause as NodeJS.ErrnoException).code !== 'ESRCH') throw cause
+      }
+      await sleep(200)
+    }
+  })()
+  await Promise.all([killing, whileServing({ pennon, load }, seconds)])
+}
+
+/** Another process writes to the state all the time: neither the worker nor the private API can. */
+export async function lockState({ pennon, load }: Scene, seconds: number): Promise<void> {
+  await withLock(join(pennon.dataFolder, 'state.db'), () => whileServing({ pennon, load }, seconds))
+}
+
+/**
+ * The log takes nothing for longer than a commit waits: what cannot be taken is 503 with Retry-After, flags are answered.
+ * @param seconds more than 5, which is how long a commit waits.
+ */
+export async function lockLog({ pennon, load }: Scene, seconds: number): Promise<void> {
+  const lane = join(pennon.dataFolder, 'log', 'main')
+  const newest = readdirSync(lane)
+    .filter(name => name.endsWith('.db'))
+    .sort()
+    .at(-1)!
+  const refusedBefore = load.answers.get(503) ?? 0
+  await withLock(join(lane, newest), async () => {
+    const probe = pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe' })
+    await whileServingFlags(pennon, seconds)
+    const answer = await probe
+    assert.equal(answer.status, 503)
+    assert.match(answer.headers.get('retry-after') ?? '', /^([1-9]|[12]\d|30)$/)
+  })
+  assert.ok((load.answers.get(503) ?? 0) > refusedBefore, 'no sender was refused')
+}
+
+/** Everything goes at once, and comes back by itself. */
+export async function settle({ pennon, load }: Scene): Promise<void> {
+  await eventually(
+    async () => {
+      const response = await fetch(`${pennon.url}/_readiness`)
+      return Object.values((await response.json()) as Record<string, string>).every(part => part === 'ok')
+    },
+    { timeoutMs: 60_000, what: 'readiness' },
+  )
+  const before = load.acknowledgedCount()
+  await eventually(() => load.acknowledgedCount() > before, { timeoutMs: 30_000, what: 'an event that is taken' })
+}
+
+async function whileServing({ pennon, load }: Scene, seconds: number): Promise<void> {
+  const before = load.acknowledgedCount()
+  await whileServingFlags(pennon, seconds)
+  assert.ok(load.acknowledgedCount() > before, 'no event was taken meanwhile')
+}
+
+/** Half of the answers within this, on a machine that does much else: they wait for nothing that is disturbed. */
+const flagsMsMax = 250
+
+async function whileServingFlags(pennon: Pennon, seconds: number): Promise<void> {
+  const untilMs = performance.now() + seconds * 1_000
+  const tookMs: number[] = []
+  while (performance.now() < untilMs) {
+    const startedMs = performance.now()
+    const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+    const { featureFlags } = (await response.json()) as { featureFlags: object }
+    tookMs.push(performance.now() - startedMs)
+    assert.deepEqual([response.status, featureFlags], [200, { on: true }])
+    await sleep(25)
+  }
+  const median = tookMs.sort((a, b) => a - b)[tookMs.length >> 1]!
+  assert.ok(median < flagsMsMax, `half of the answers with flags took more than ${Math.round(median)} ms`)
+}
+
+async function withLock(path: string, whileHeld: () => Promise<void>): Promise<void> {
+  const holder = new Database(path, { timeout: 5_000 })
+  try {
+    holder.exec('BEGIN IMMEDIATE')
+    await whileHeld()
+  } finally {
+    holder.close()
+  }
+}

@@ -1,0 +1,50 @@
+// Large batches from many senders at once, who do not wait as they are told: the front's memory has a bound, and flags are
+// answered meanwhile. Memory is what the kernel says (Linux).
+
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { startPennon, testProjectKey } from '../support/pennon.ts'
+
+export interface FloodOptions {
+  readonly senderCount: number
+  readonly mebibytes: number
+  readonly seconds: number
+  readonly log: (line: string) => void
+}
+
+/** What the front holds without any body, 192 MiB of large ones, and what decoding takes, of which a thread may take 1 GiB. */
+const peakMiBMax = 1_536
+
+export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOptions): Promise<boolean> {
+  const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
+  const script = fileURLToPath(new URL('./flood-sender.ts', import.meta.url))
+  const args = [script, pennon.url, testProjectKey, String(senderCount), String(mebibytes)]
+  const senders = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  try {
+    let answers = ''
+    senders.stdout.on('data', data => {
+      answers = String(data).trim().split('\n').at(-1)!
+    })
+    const tookMs: number[] = []
+    for (const untilMs = performance.now() + seconds * 1_000; performance.now() < untilMs; await sleep(50)) {
+      const startedMs = performance.now()
+      const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+      await response.arrayBuffer()
+      if (response.status !== 200) throw new Error(`flags were answered ${response.status}`)
+      tookMs.push(performance.now() - startedMs)
+    }
+    tookMs.sort((a, b) => a - b)
+    const at = (share: number) => Math.round(tookMs[Math.floor(tookMs.length * share)]!)
+    const peakMiB = Math.round(
+      Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pennon.pid}/status`, 'utf8'))![1]) / 1024,
+    )
+    log(`${senderCount} senders of ${mebibytes} MiB for ${seconds} s: ${answers}`)
+    log(`flags: ${tookMs.length} answers, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms; the front's peak was ${peakMiB} MiB`)
+    return peakMiB <= peakMiBMax
+  } finally {
+    senders.kill('SIGKILL')
+    await pennon.stop()
+  }
+}
