@@ -5,10 +5,11 @@
 import type { IncomingV1Event } from '#core/events/incoming-v1-event.ts'
 import { parseStrictTimestampText } from '#core/events/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
+import { parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { captureValueCountMax } from './capture-errors.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
-import { type ItemSlices, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
+import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
 import {
   duplicateEventUuid,
   invalidCreatedAt,
@@ -150,7 +151,7 @@ function incomingEvent(
     timestamp: item.timestamp as string,
     sessionId: typeof sessionId === 'string' ? sessionId : null,
     windowId: typeof windowId === 'string' ? windowId : null,
-    options: options ?? null,
+    options: options === undefined ? null : optionsOf(options, payload, slices[base + slice.item]!),
     propertiesJson: hasProperties
       ? textAt(payload, slices, base + slice.properties)
       : properties === undefined
@@ -158,6 +159,13 @@ function incomingEvent(
         : null,
     properties: hasProperties ? properties : noProperties,
   }
+}
+
+/** A tour may be named by an integer beyond what a double holds: its literal is kept then. */
+function optionsOf(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
+  if (!isObject(options) || typeof options.product_tour_id !== 'number') return options
+  const [start, end] = memberSlice(bytes, itemStart, 'options')
+  return parseJson(bytes.toString('utf8', start, end))
 }
 
 function textAt({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: number): string {

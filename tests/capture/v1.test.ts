@@ -336,6 +336,15 @@ describe('v1 capture, events', () => {
     assert.deepEqual([countOf('invalid_options'), countOf('event_too_big')], [2, 1])
   })
 
+  it('may name a tour by an integer of 64 bits, among options of other kinds', async t => {
+    const server = await startCaptureServer(t)
+    const options = `{"product_tour_id":9,"unknown":{"a":1},"product_tour_id":18446744073709551615,"cookieless_mode":1.0}`
+    await send(server, v1Batch([v1Event(1, { distinct_id: 'é' })]).replace('"properties"', `"options":${options},$&`))
+    const [event] = (await server.records()).events
+    const { $product_tour_id: tour, $cookieless_mode: cookieless } = JSON.parse(event!.propertiesJson)
+    assert.deepEqual([tour, cookieless], ['18446744073709551615', true])
+  })
+
   it('may all be dropped: the answer is 200 still', async t => {
     const server = await startCaptureServer(t)
     const { status, json } = await send(server, v1Batch([v1Event(1, { event: '' })]))

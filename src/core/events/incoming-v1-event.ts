@@ -34,7 +34,7 @@ export interface IncomingV1Event {
   readonly timestamp: string
   readonly sessionId: string | null
   readonly windowId: string | null
-  /** Any JSON value; null when there are none. */
+  /** Any JSON value; null when there are none. Of its numbers, `product_tour_id` is as `parseJson` reads it. */
   readonly options: unknown
   /** The client's own JSON text; null when it is no object. */
   readonly propertiesJson: string | null

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { rawNumber } from '../json.ts'
 import { sealRecords } from '../log/record-codec.ts'
 import { decodeRecords } from '../log/record-decoder.ts'
 import type { CapturedEvent } from './captured-event.ts'
@@ -171,7 +172,7 @@ describe('normalizeV1Event', () => {
     for (const option of ['cookieless_mode', 'disable_skew_correction', 'process_person_profile'])
       for (const value of ['maybe', '', 'yes', {}, []])
         assert.deepEqual(dropOf({ options: { [option]: value } }), ['invalid_options', `options.${option}`])
-    for (const value of [1.5, true, {}, 2 ** 53])
+    for (const value of [1.5, true, {}, rawNumber('12.0'), rawNumber('1e2'), rawNumber('9'.repeat(21))])
       assert.deepEqual(dropOf({ options: { product_tour_id: value } }), ['invalid_options', 'options.product_tour_id'])
   })
 

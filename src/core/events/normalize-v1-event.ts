@@ -2,7 +2,7 @@
 // fails the batch. What the client says beside the properties is spliced into their text, so that everything behind the
 // log reads one form of event.
 
-import { type JsonObject, type JsonValue, parseJson } from '../json.ts'
+import { isRawNumber, type JsonObject, type JsonValue, numberOf, parseJson } from '../json.ts'
 import { err, ok, type Result } from '../result.ts'
 import { type CapturedEvent, importWithoutJob } from './captured-event.ts'
 import { strictEventTime } from './event-time.ts'
@@ -175,18 +175,21 @@ function readOptions(sent: unknown): Result<V1Options, string> {
 function flagOf(value: unknown): boolean | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'boolean') return value
-  if (typeof value === 'number') return value !== 0
-  if (typeof value !== 'string') return undefined
+  if (typeof value !== 'string') {
+    const number = numberOf(value as JsonValue)
+    return number === undefined ? undefined : number !== 0
+  }
   const text = value.trim().toLowerCase()
   if (text === 'true' || text === '1') return true
   return text === 'false' || text === '0' ? false : undefined
 }
 
-/** A number beyond what a double holds exactly would name another tour. */
+/** A text or an integer, whose literal is the id: a double would name another tour. */
 function tourIdOf(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return value
-  return Number.isSafeInteger(value) ? String(value) : undefined
+  const literal = isRawNumber(value) ? value.rawJSON : Number.isSafeInteger(value) ? String(value) : ''
+  return /^-?\d{1,20}$/.test(literal) ? literal : undefined
 }
 
 /** The client's properties with what it says beside them, which wins over keys of the same name. Source: docs/wire/ingestion.md 4.1. */
