@@ -10,6 +10,7 @@ import type {
   StoredEvent,
   StoredReplay,
 } from '#core/events/stored-event.ts'
+import type { StoredFlagCall, ThinnedCall } from '#core/events/thin-flag-calls.ts'
 import type { JsonValue } from '#core/json.ts'
 import type { EventUsage } from '#core/usage.ts'
 
@@ -20,6 +21,8 @@ export interface EventRows {
   readonly overrides: readonly PersonIdOverride[]
   readonly replays: readonly StoredReplay[]
   readonly rejected: readonly RejectedEvent[]
+  /** Flag calls of projects that thin them: counted as used, and nothing else. Absent: none. */
+  readonly thinned?: readonly ThinnedCall[]
 }
 
 export interface EventStore {
@@ -49,6 +52,12 @@ export interface EventStore {
    * @throws PortError `unavailable` or `timeout`.
    */
   findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]>
+  /**
+   * What is stored of the live `$feature_flag_called` events of these distinct ids on the UTC days of these events: each
+   * kind (flag, answer, groups, experiment) once, with which of these events are among its copies. Any number of them.
+   * @throws PortError `unavailable` or `timeout`.
+   */
+  findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]>
   /**
    * The person-id override that reads see now of each of these distinct ids that has one: of those with the highest
    * version the last. Any number of ids, in no order.

@@ -213,6 +213,7 @@ describe('processing the log', () => {
     const events: ProcessorOptions['events'] = {
       findChargedTimes: identities => world.events.findChargedTimes(identities),
       findOverrides: ids => world.events.findOverrides(ids),
+      findFlagCalls: calls => world.events.findFlagCalls(calls),
       insert: async rows => {
         await answers.promise
         return world.events.insert(rows)

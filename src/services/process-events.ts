@@ -7,13 +7,18 @@ import type { ChunkOutcome } from '#core/events/chunk.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader, LogChunk } from '#ports/event-log.ts'
-import type { EventStore } from '#ports/event-store.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { backOffMs, waitOrStop } from './back-off.ts'
-import { type ChunkEnd, type ChunkSize, type FaultPoint, processOneChunk } from './process-one-chunk.ts'
+import {
+  type ChunkEnd,
+  type ChunkSize,
+  type FaultPoint,
+  type ProcessingEventStore,
+  processOneChunk,
+} from './process-one-chunk.ts'
 
 export interface ProcessorLimits {
   /** Records of one chunk. */
@@ -67,7 +72,7 @@ export type ProcessingState =
 export interface ProcessorOptions {
   readonly log: Pick<EventLogReader, 'read' | 'status'>
   readonly state: ChunkStore
-  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides'>
+  readonly events: ProcessingEventStore
   /** Null: no look-ups. */
   readonly geoip: Geoip | null
   readonly clock: Clock

@@ -6,7 +6,8 @@ import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/events/chu
 import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/events/parse-chunk.ts'
 import { ChunkTooLargeError, type ProcessedChunk, processChunk, RecordError } from '#core/events/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/events/refused-rows.ts'
-import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
+import { isFlagCall, type StoredFlagCall } from '#core/events/thin-flag-calls.ts'
 import { mergeEventNames } from '#core/persons/person-merge.ts'
 import type { ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -22,9 +23,12 @@ import { backOffMs, waitOrStop } from './back-off.ts'
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit'
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
+/** What processing takes of the event store. */
+export type ProcessingEventStore = Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides' | 'findFlagCalls'>
+
 export interface ChunkDependencies {
   readonly state: ChunkStore
-  readonly events: Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides'>
+  readonly events: ProcessingEventStore
   readonly geoip: Geoip | null
   readonly clock: Clock
   readonly metrics: Metrics
@@ -158,8 +162,10 @@ async function tryChunk(
   const loaded = await state.loadChunk(subjectsOf(parsed, told), textBytesMax)
   if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await recallTold(loaded, told, deps))) return 'stopped'
   await faultPoint?.('load')
+  const flagCalls = loaded === 'too_large' ? [] : await storedFlagCalls(parsed, loaded, deps)
+  if (flagCalls === null) return 'stopped'
   const processed =
-    loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, lostMerges, textBytesMax })
+    loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, lostMerges, flagCalls, textBytesMax })
   if (processed === 'too_large') {
     deps.onSized?.('too_large')
     return 'too_large'
@@ -190,12 +196,24 @@ function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
 function applyChunk(
   parsed: ParsedChunk,
   loaded: LoadedChunk,
-  of: { deps: ChunkDependencies; told: ToldOverrides; lostMerges: ReadonlySet<number>; textBytesMax: number },
+  of: {
+    readonly deps: ChunkDependencies
+    readonly told: ToldOverrides
+    readonly lostMerges: ReadonlySet<number>
+    readonly flagCalls: readonly StoredFlagCall[]
+    readonly textBytesMax: number
+  },
 ): ProcessedChunk | 'too_large' {
-  const { deps, told, lostMerges, textBytesMax } = of
+  const { deps, told, lostMerges, flagCalls, textBytesMax } = of
   const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
   try {
-    const options = { lookUpGeoip, toldOverrides: told.values(), lostMerges, personTextMax: textBytesMax }
+    const options = {
+      lookUpGeoip,
+      toldOverrides: told.values(),
+      lostMerges,
+      storedFlagCalls: flagCalls,
+      personTextMax: textBytesMax,
+    }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)
     deps.onSized?.({ rowCount: rowCountOf(processed.changes), textBytes })
@@ -204,6 +222,24 @@ function applyChunk(
     if (cause instanceof ChunkTooLargeError) return 'too_large'
     throw cause
   }
+}
+
+/** Of projects that thin their flag calls: what is stored of the kinds in the chunk. Null: stopped while waiting. */
+async function storedFlagCalls(
+  parsed: ParsedChunk,
+  { projects }: LoadedChunk,
+  deps: ChunkDependencies,
+): Promise<readonly StoredFlagCall[] | null> {
+  const thinning = new Set(projects.filter(({ ingestion }) => ingestion.thinsFlagCalls).map(({ id }) => id))
+  if (thinning.size === 0) return []
+  const calls: EventIdentity[] = []
+  for (const record of parsed.records) {
+    if (record.kind !== 'event' || !thinning.has(record.event.projectId)) continue
+    const { projectId, timestampMs, name, distinctId, uuid } = record.event
+    if (isFlagCall(record.event, record.properties))
+      calls.push({ projectId, timestampMs, event: name, distinctId, uuid })
+  }
+  return calls.length === 0 ? [] : patiently(() => deps.events.findFlagCalls(calls), deps)
 }
 
 /** What the event store was told by a worker that is no more. @returns false when stopped while waiting. */

@@ -3,6 +3,7 @@
 // while live events of it still wait in the log.
 
 import type { ChunkOutcome } from '#core/events/chunk.ts'
+import { thinnedReason } from '#core/events/thin-flag-calls.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
@@ -87,7 +88,8 @@ export function createUsageSchedule(options: {
 
   return {
     noteProcessed(outcomes) {
-      for (const { projectId, outcome } of outcomes) if (outcome === 'stored') due.add(projectId)
+      for (const { projectId, outcome, reason } of outcomes)
+        if (outcome === 'stored' || reason === thinnedReason) due.add(projectId)
     },
     computeNow,
     run: signal =>

@@ -67,4 +67,32 @@ describe('a hot key', () => {
     assert.equal(events.filter(event => event.lane === 'overflow' && event.personProcessingForcedOff).length, 150)
     assert.ok(events.every(event => event.distinctId === 'hot' || !event.personProcessingForcedOff))
   })
+
+  it('is told of event by event by v1', async t => {
+    const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 1, now: '2026-11-01T00:00:00Z' })
+    const created_at = '2026-11-01T00:00:00Z'
+    const v1 = (distinct_id: string) => ({ ...item(distinct_id), timestamp: created_at })
+    const items = [v1('hot'), v1('guest'), v1('hot'), v1('cold')]
+    const response = await server.post('/i/v1/analytics/events', JSON.stringify({ created_at, batch: items }), {
+      authorization: `Bearer ${testToken}`,
+      'user-agent': 'test',
+      'posthog-sdk-info': 'test/1',
+      'posthog-attempt': '1',
+      'posthog-request-id': randomUUID(),
+      'posthog-request-timestamp': created_at,
+    })
+    assert.equal(response.status, 200)
+    const { results } = (await response.json()) as { results: Record<string, { result: string; details?: string }> }
+    const off = 'person_processing_disabled'
+    assert.deepEqual(
+      items.map(({ uuid }) => results[uuid]),
+      [{ result: 'ok' }, { result: 'ok', details: off }, { result: 'warning', details: off }, { result: 'ok' }],
+    )
+    assert.deepEqual((await server.records()).events.map(shown), [
+      'hot e main',
+      'guest e main off',
+      'hot e overflow off',
+      'cold e main',
+    ])
+  })
 })

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import type { JsonValue } from '#core/json.ts'
+import type { ThinnedCall } from '#core/events/thin-flag-calls.ts'
+import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
 import { noEventUsage } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventRows, EventStore, EventView, ReplayQuery } from '#ports/event-store.ts'
@@ -589,6 +590,69 @@ export function eventStoreContract(
         await store.findChargedTimes(events),
         events.map(event => event.chargedAtMs),
       )
+    })
+
+    it('knows which kinds of flag calls are stored, and counts those that are not, each once', async () => {
+      const projectId = newProject()
+      const call = (over: Partial<StoredEvent> = {}) =>
+        anEvent({
+          projectId,
+          event: '$feature_flag_called',
+          timestampMs: novemberMs,
+          capturedAtMs: novemberMs,
+          ...over,
+        })
+      const variant =
+        '{"$feature_flag":"a","$feature_flag_response":"test","$groups":{"b":"x","c":12345678901234567890},"other":1}'
+      const [first, copy, off] = [
+        call({ propertiesJson: variant }),
+        call({ propertiesJson: variant }),
+        call({ propertiesJson: '{"$feature_flag":"é\'","$feature_flag_response":false}' }),
+      ]
+      const elsewhere = [
+        call({ distinctId: 'bob' }),
+        call({ timestampMs: novemberMs + 86_400_000 }),
+        call({ event: 'e' }),
+        imported(call(), 1),
+      ]
+      await insert({ events: [first, copy, off, ...elsewhere] })
+      const found = await store.findFlagCalls([first, call(), { ...off, uuid: 'no uuid' }])
+      const kind = { projectId, distinctId: first.distinctId, day: '2026-11-05' }
+      assert.deepEqual(
+        found
+          .map(({ timestampMs, ...of }) => ({ ...of, day: new Date(timestampMs).toISOString().slice(0, 10) }))
+          .toSorted((a, b) => b.uuids.length - a.uuids.length),
+        [
+          {
+            ...kind,
+            properties: parseJson(variant.replace(',"other":1', '')) as JsonObject,
+            uuids: [first.uuid],
+          },
+          { ...kind, properties: { $feature_flag: "é'", $feature_flag_response: false }, uuids: [] },
+        ],
+      )
+      assert.deepEqual(await store.findFlagCalls([]), [])
+      const many = Array.from({ length: 3_000 }, (_, n) => call({ distinctId: `${'漢'.repeat(80)}${n}` }))
+      assert.deepEqual(await store.findFlagCalls(many), [])
+
+      const thinned = (over: Partial<ThinnedCall> = {}): ThinnedCall => ({
+        projectId,
+        uuid: randomUUID(),
+        distinctId: 'ada',
+        timestampMs: novemberMs,
+        chargedAtMs: novemberMs,
+        flag: 'a',
+        response: 'test',
+        ...over,
+      })
+      const twice = thinned()
+      const calls = [twice, thinned(), thinned({ chargedAtMs: decemberMs }), thinned({ projectId: newProject() })]
+      await insert({ thinned: calls })
+      await insert({ thinned: [{ ...twice, chargedAtMs: decemberMs }] })
+      assert.deepEqual(await usage(projectId), [
+        { day: '2026-11-05', eventsCharged: 8, eventsImported: 1 },
+        { day: '2026-12-02', eventsCharged: 1, eventsImported: 0 },
+      ])
     })
 
     it('says where distinct ids lead, by the last override of the highest version, thousands at once', async () => {

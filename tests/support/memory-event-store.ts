@@ -7,18 +7,22 @@ import type {
   StoredEvent,
   StoredReplay,
 } from '#core/events/stored-event.ts'
+import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/events/thin-flag-calls.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { EventRows, EventStore, RefusedRow, UsageDay } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 
 /** The part of the event store that processing needs, in memory: a repeated row replaces itself, as in the real one. */
 export class MemoryEventStore
-  implements Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides' | 'countUsage'>
+  implements Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides' | 'findFlagCalls' | 'countUsage'>
 {
   readonly rows = new Map<string, StoredEvent>()
   readonly rejected = new Map<string, RejectedEvent>()
   readonly replays = new Map<string, StoredReplay>()
   readonly overrides = new Map<string, PersonIdOverride>()
+  /** By uuid. */
+  readonly thinned = new Map<string, ThinnedCall>()
   /** Every row of every call, repeats included. */
   readonly inserted: StoredEvent[] = []
   insertCount = 0
@@ -46,6 +50,9 @@ export class MemoryEventStore
       else this.replays.set(JSON.stringify([replay.projectId, replay.sessionId, replay.uuid]), replay)
     })
     for (const reject of rows.rejected) this.rejected.set(reject.rejectId, reject)
+    for (const call of rows.thinned ?? [])
+      if ((this.thinned.get(call.uuid)?.chargedAtMs ?? Number.POSITIVE_INFINITY) > call.chargedAtMs)
+        this.thinned.set(call.uuid, call)
     for (const override of rows.overrides) {
       const key = JSON.stringify([override.projectId, override.distinctId])
       if ((this.overrides.get(key)?.version ?? -1) <= override.version) this.overrides.set(key, override)
@@ -60,6 +67,24 @@ export class MemoryEventStore
       const row = this.rows.get(identityKey(identity))
       return row?.importJobId === 0 ? row.chargedAtMs : null
     })
+  }
+
+  async findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]> {
+    if (this.isDown) throw new PortError('event-store', 'unavailable')
+    const dayOf = (timeMs: number) => Math.floor(timeMs / 86_400_000)
+    const isOf = (row: StoredEvent) => (call: EventIdentity) =>
+      call.projectId === row.projectId &&
+      call.distinctId === row.distinctId &&
+      dayOf(call.timestampMs) === dayOf(row.timestampMs)
+    return [...this.rows.values()]
+      .filter(row => row.event === flagCallEventName && row.importJobId === 0 && calls.some(isOf(row)))
+      .map(({ projectId, timestampMs, distinctId, uuid, propertiesJson }) => ({
+        projectId,
+        timestampMs,
+        distinctId,
+        properties: parseJson(propertiesJson) as JsonObject,
+        uuids: calls.some(call => call.uuid === uuid) ? [uuid] : [],
+      }))
   }
 
   async findOverrides(ids: Parameters<EventStore['findOverrides']>[0]): Promise<readonly PersonIdOverride[]> {

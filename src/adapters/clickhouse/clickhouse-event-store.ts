@@ -16,6 +16,7 @@ import {
   writeRejectedRow,
   writeReplayedRow,
 } from './event-rows.ts'
+import { findFlagCalls, thinnedColumns, writeThinnedRow } from './flag-calls.ts'
 import { discardJob, publishJob } from './import-partitions.ts'
 import { createRowInserter } from './insert-rows.ts'
 import { migrate } from './migrate.ts'
@@ -50,7 +51,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
 
   return {
     migrate: () => migrate(clients, { rejectRetentionDays }),
-    insert: async ({ events, pendingEvents, overrides, replays, rejected }) => {
+    insert: async ({ events, pendingEvents, overrides, replays, rejected, thinned = [] }) => {
       // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
@@ -68,6 +69,12 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
         columns: overrideColumns,
         rows: overrides,
         write: writeOverrideRow,
+      })
+      await inserter.insert({
+        table: 'thinned_flag_calls',
+        columns: thinnedColumns,
+        rows: thinned,
+        write: writeThinnedRow,
       })
       const refusedReplays = await inserter.insert({
         table: 'replay_messages',
@@ -99,6 +106,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       ),
     findChargedTimes: identities => findChargedTimes(clients, identities),
     findOverrides: ids => findOverrides(clients, ids),
+    findFlagCalls: calls => findFlagCalls(clients, calls),
     countUsage: (projectId, fromDay, toDay) =>
       clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
     listRejected: (query, signal) =>

@@ -123,5 +123,18 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
       ORDER BY (project_id, reject_id)
       TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
     `ALTER TABLE ${database}.replayed_rejects MODIFY TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
+    // What is left of flag calls that a project thins: they are used, though not stored. Identities as of events.
+    `CREATE TABLE IF NOT EXISTS ${database}.thinned_flag_calls (
+      project_id UInt32,
+      uuid UUID,
+      distinct_id String CODEC(ZSTD(1)),
+      timestamp DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+      charged_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+      feature_flag LowCardinality(String),
+      feature_flag_response String CODEC(ZSTD(1)),
+      row_version UInt64 CODEC(Delta, ZSTD(1))
+    ) ENGINE = ReplacingMergeTree(row_version)
+      PARTITION BY toYYYYMM(charged_at)
+      ORDER BY (project_id, toDate32(timestamp), distinct_id, uuid)`,
   ]
 }

@@ -18,6 +18,7 @@ import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { PropertiesDraft } from './properties-draft.ts'
 import type { StoredEvent } from './stored-event.ts'
+import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './thin-flag-calls.ts'
 import { shownText } from './warning-types.ts'
 
 export interface EventContext {
@@ -26,11 +27,14 @@ export interface EventContext {
   readonly geoipOf: GeoipOf
   /** The event's merge has lost against other writers every time: it goes on without. */
   readonly mergeIsLost: boolean
+  readonly flagCalls: FlagCalls
 }
 
 export type AppliedEvent =
   | { readonly kind: 'stored'; readonly row: StoredEvent }
   | { readonly kind: 'dropped'; readonly reason: DropReason }
+  /** Says nothing that a stored one of its kind does not. */
+  | { readonly kind: 'thinned'; readonly call: ThinnedCall }
   /** With what processing added it is larger than a row may be. */
   | { readonly kind: 'too_large' }
 
@@ -44,6 +48,9 @@ export function applyEvent(context: EventContext, item: ParsedEvent): AppliedEve
     if (drop.warning !== null) warn(drop.reason, drop.warning)
     return { kind: 'dropped', reason: drop.reason }
   }
+  const thins = state.project.ingestion.thinsFlagCalls && isFlagCall(event, properties)
+  if (thins && context.flagCalls.isRepeat(event, properties))
+    return { kind: 'thinned', call: thinnedCallOf(event, properties) }
   warnOfOddities(event, properties, use, warn)
   const keys = Object.keys(properties)
   const draft = new PropertiesDraft(event.propertiesJson, properties)
@@ -52,7 +59,10 @@ export function applyEvent(context: EventContext, item: ParsedEvent): AppliedEve
   const person = tieToPerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
   const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
-  if (!isTooLarge(row)) return { kind: 'stored', row }
+  if (!isTooLarge(row)) {
+    if (thins) context.flagCalls.noteStored(event, properties)
+    return { kind: 'stored', row }
+  }
   warn('message_size_too_large', idsOf(event))
   return { kind: 'too_large' }
 }

@@ -13,6 +13,7 @@ import type { GeoipOf } from './enrich-event.ts'
 import type { ParsedChunk, ParsedEvent, ParsedReplay } from './parse-chunk.ts'
 import { anonymized, rejectOfDamage, rejectOfEvent, rejectOfReject, rejectOfReplay } from './rejects.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredReplay } from './stored-event.ts'
+import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
 
 export interface ProcessedChunk {
   readonly rows: {
@@ -22,6 +23,7 @@ export interface ProcessedChunk {
     readonly overrides: readonly PersonIdOverride[]
     readonly replays: readonly StoredReplay[]
     readonly rejected: readonly RejectedEvent[]
+    readonly thinned: readonly ThinnedCall[]
   }
   /** The log record behind each of those rows that the store may refuse. */
   readonly sources: {
@@ -47,6 +49,8 @@ export interface ProcessOptions {
   readonly personTextMax?: number
   /** Records whose merge other writers have overtaken every time: they go on without it. */
   readonly lostMerges?: ReadonlySet<number>
+  /** Of projects that thin their flag calls: what is stored of the kinds in the chunk. */
+  readonly storedFlagCalls?: readonly StoredFlagCall[]
 }
 
 /** The rows of the chunk would carry more than `personTextMax`: a smaller one is to be processed. */
@@ -79,12 +83,14 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const replays: ParsedReplay[] = []
-  const { personTextMax = Number.POSITIVE_INFINITY } = options
+  const { personTextMax = Number.POSITIVE_INFINITY, lostMerges, storedFlagCalls = [] } = options
+  const flagCalls = new FlagCalls(storedFlagCalls)
+  const work: ChunkWork = { projects, report, geoipOf, rejected, lostMerges, flagCalls, thinned: [] }
   let personTextLength = 0
   for (const record of chunk.records) {
     switch (record.kind) {
       case 'event': {
-        const row = applyRecord({ projects, report, geoipOf, rejected, lostMerges: options.lostMerges }, record)
+        const row = applyRecord(work, record)
         if (row === null) break
         personTextLength += row.personPropertiesJson.length
         if (personTextLength > personTextMax) throw new ChunkTooLargeError(chunk.records.length)
@@ -129,6 +135,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       overrides,
       replays: replays.map(({ replay }) => replay),
       rejected: rejected.map(reject => anonymized(reject, anonymousProjectIds)),
+      thinned: work.thinned,
     },
     sources: { events: visible.sources, pendingEvents: pending.sources, replays },
     changes: { ...changes, warnings: report.allWarnings(), outcomes: report.allOutcomes() },
@@ -143,6 +150,8 @@ interface ChunkWork {
   readonly geoipOf: GeoipOf
   readonly rejected: RejectedEvent[]
   readonly lostMerges: ReadonlySet<number> | undefined
+  readonly flagCalls: FlagCalls
+  readonly thinned: ThinnedCall[]
 }
 
 /** @returns null for an event that does not become a row. */
@@ -159,13 +168,16 @@ function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
   if (event.notes !== 0) warnOfNotes(event, warn)
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
-    const applied = applyEvent({ state, geoipOf, warn, mergeIsLost }, record)
+    const applied = applyEvent({ state, geoipOf, warn, mergeIsLost, flagCalls: work.flagCalls }, record)
     if (applied.kind === 'stored') {
       report.count(event.projectId, 'stored', '')
       return applied.row
     }
     if (applied.kind === 'dropped') report.count(event.projectId, 'dropped', applied.reason)
-    else {
+    else if (applied.kind === 'thinned') {
+      work.thinned.push(applied.call)
+      report.count(event.projectId, 'dropped', thinnedReason)
+    } else {
       work.rejected.push(rejectOfEvent(offset, event, 'message_size_too_large', 'properties'))
       report.count(event.projectId, 'rejected', 'message_size_too_large')
     }

@@ -1,0 +1,112 @@
+// The flag calls that projects thin: which kinds are stored already, asked before a chunk is applied, out of the events
+// themselves; and the rows that the others leave, for counting. Goes the way of the inserts, as all that a worker asks.
+
+import { TupleParam } from '@clickhouse/client'
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/events/thin-flag-calls.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import type { ClickHouseClients } from './clickhouse-clients.ts'
+import { isUuid } from './event-queries.ts'
+import { isStorableTime, type RowWritten } from './event-rows.ts'
+import type { RowBinaryWriter } from './row-binary.ts'
+
+/** A form field of the server holds 128 KiB: a unit of UTF-16 is three bytes at most, or two when it is escaped. */
+const listCharsMax = 40_000
+const charsPerCall = 70
+const listsPerQueryMax = 100
+
+/** The properties that make a kind, in the order of the answer's columns. */
+const kindKeys = ['$feature_flag', '$feature_flag_response', '$groups', '$feature_flag_has_experiment'] as const
+
+type CallRow = [projectId: number, day: number, distinctId: string, kind: string[], uuids: string[]]
+
+/** See `EventStore.findFlagCalls`. */
+export async function findFlagCalls(
+  clients: Pick<ClickHouseClients, 'write'>,
+  calls: readonly EventIdentity[],
+): Promise<StoredFlagCall[]> {
+  const lists = listsOf(calls.filter(({ uuid, timestampMs }) => isUuid(uuid) && isStorableTime(timestampMs)))
+  const found: StoredFlagCall[] = []
+  for (let from = 0; from < lists.length; from += listsPerQueryMax)
+    found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
+  return found
+}
+
+async function findIn(
+  clients: Pick<ClickHouseClients, 'write'>,
+  lists: readonly (readonly EventIdentity[])[],
+): Promise<StoredFlagCall[]> {
+  const params = lists.map((_, index) => `{calls${index}:Array(Tuple(UInt32, Date32, String, UUID))}`)
+  const asked = `(SELECT arrayJoin(arrayConcat(${params.join(', ')})) AS call)`
+  const kind = kindKeys.map(key => `JSONExtractRaw(properties, '${key}')`).join(', ')
+  const rows = await clients.write(async (client, database) => {
+    const result = await client.query({
+      query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, distinct_id, [${kind}] AS kind,
+          arrayMap(id -> toString(id), groupUniqArrayIf(uuid, uuid IN (SELECT call.4 FROM ${asked})))
+        FROM ${database}.events
+        WHERE (project_id, toDate32(timestamp), event, distinct_id)
+            IN (SELECT call.1, call.2, {event:String}, call.3 FROM ${asked})
+          AND import_job_id = 0
+        GROUP BY project_id, day, distinct_id, kind`,
+      query_params: {
+        event: flagCallEventName,
+        ...Object.fromEntries(lists.map((list, index) => [`calls${index}`, list.map(tupleOf)])),
+      },
+      use_multipart_params: true, // thousands of calls do not fit a URL
+      format: 'JSONCompactEachRow',
+    })
+    return result.json<CallRow>()
+  })
+  return rows.map(([projectId, day, distinctId, texts, uuids]) => ({
+    projectId,
+    timestampMs: day * 86_400_000,
+    distinctId,
+    properties: propertiesOf(texts),
+    uuids,
+  }))
+}
+
+function propertiesOf(texts: readonly string[]): JsonObject {
+  const properties: JsonObject = {}
+  for (const [index, key] of kindKeys.entries()) if (texts[index] !== '') properties[key] = parseJson(texts[index]!)
+  return properties
+}
+
+function listsOf(calls: readonly EventIdentity[]): EventIdentity[][] {
+  const lists: EventIdentity[][] = []
+  let charCount = Number.POSITIVE_INFINITY
+  for (const call of calls) {
+    const chars = charsPerCall + call.distinctId.length
+    charCount += chars
+    if (charCount > listCharsMax) {
+      lists.push([])
+      charCount = chars
+    }
+    lists.at(-1)!.push(call)
+  }
+  return lists
+}
+
+function tupleOf({ projectId, timestampMs, distinctId, uuid }: EventIdentity): TupleParam {
+  return new TupleParam([projectId, new Date(timestampMs).toISOString().slice(0, 10), distinctId, uuid])
+}
+
+export const thinnedColumns =
+  'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version'
+
+/** The copy that was accepted first is the one that counts, on its day. */
+export function writeThinnedRow(to: RowBinaryWriter, call: ThinnedCall): RowWritten {
+  const start = to.byteLength
+  to.uint32(call.projectId)
+  if (!to.uuid(call.uuid)) {
+    to.truncate(start)
+    return { refused: 'uuid is not a UUID' }
+  }
+  to.text(call.distinctId)
+  to.int64(call.timestampMs)
+  to.int64(call.chargedAtMs)
+  to.text(call.flag)
+  to.text(call.response)
+  to.int64(Number.MAX_SAFE_INTEGER - call.chargedAtMs)
+  return 'written'
+}
