@@ -1,5 +1,4 @@
-// A long backlog, worked off by a real instance: what the worker and the engine hold must not grow with what is behind
-// them. The log is filled before the start, straight through its writer; memory is what the kernel says (Linux).
+// A long backlog, worked off by a real instance: what its processes hold must not grow with what is behind them. The log is filled before the start, straight through its writer; memory is what the kernel says (Linux).
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +25,7 @@ interface Sample {
   readonly cpuSeconds: Readonly<Record<string, number>>
 }
 
-const watched = ['work', 'events'] as const
+const watched = ['work', 'events', 'serve'] as const
 const sampleMs = 1_000
 /** The last quarter's median over the second's: the first is when caches and heaps find their size. */
 const growthMax = 1.2
@@ -35,7 +34,7 @@ const stuckMs = 60_000
 /** The worker gives back what it took after a few. */
 const quietMs = 15_000
 
-/** @returns whether neither process grew. */
+/** @returns whether no process grew. */
 export async function runBacklog(options: BacklogOptions): Promise<boolean> {
   const { eventCount, log } = options
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-backlog-'))
@@ -80,9 +79,8 @@ async function samplesUntilDone(pennon: Pennon, { eventCount, log }: BacklogOpti
     const before = samples.at(-1)?.processedCount ?? 0
     if (processedCount > before) movedAtMs = performance.now()
     if (performance.now() - movedAtMs > stuckMs) throw new Error(`stuck at ${processedCount}: ${pennon.output()}`)
-    const pids = pennon.childPids()
     const rssMiB = rssOf(pennon)
-    const cpu = Object.fromEntries(watched.map(name => [name, cpuSeconds(pids[name]!)]))
+    const cpu = ofEach(pennon, cpuSeconds)
     // What comes before the first chunk is the start.
     if (processedCount > 0) samples.push({ atMs: performance.now(), processedCount, rssMiB, cpuSeconds: cpu })
     if (samples.length % 15 === 0 && samples.length > 0)
@@ -124,6 +122,10 @@ function median(sorted: readonly number[]): number {
 }
 
 function rssOf(pennon: Pennon): Record<string, number> {
-  const pids = pennon.childPids()
-  return Object.fromEntries(watched.map(name => [name, Math.round(residentMiB(pids[name]!))]))
+  return ofEach(pennon, pid => Math.round(residentMiB(pid)))
+}
+
+function ofEach(pennon: Pennon, figureOf: (pid: number) => number): Record<string, number> {
+  const pids: Record<string, number> = { ...pennon.childPids(), serve: pennon.pid }
+  return Object.fromEntries(watched.map(name => [name, figureOf(pids[name]!)]))
 }
