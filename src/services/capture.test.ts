@@ -85,7 +85,7 @@ describe('capture service', () => {
       kind: 'accepted',
       rejects: [],
       rejectedCount: 0,
-      overQuota: [],
+      overQuota: { count: 0, events: [] },
       quotaLeftNothing: false,
     })
     assert.deepEqual(

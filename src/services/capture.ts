@@ -49,14 +49,14 @@ export interface CaptureDependencies {
 export type CaptureOutcome =
   /**
    * Durable. `rejects` are events of an import that were left out; `rejectedCount` counts all of them. `overQuota` are
-   * events that a quota left out, in their order: all of them on v1, at most 100,000 on v0, where
+   * events that a quota left out, in their order: all of them on v1, at most 20,000 on v0, where
    * `quotaLeftNothing` may be true.
    */
   | {
       readonly kind: 'accepted'
       readonly rejects: readonly CapturedReject[]
       readonly rejectedCount: number
-      readonly overQuota: readonly OverQuotaEvent[]
+      readonly overQuota: OverQuota
       readonly quotaLeftNothing: boolean
       /** Of v1: events that are stored without a person, since their distinct id sends too many. Absent: none. */
       readonly hotUuids?: ReadonlySet<string>
@@ -76,9 +76,9 @@ export type CaptureOutcome =
    */
   | { readonly kind: 'unavailable'; readonly isProjectUnknown?: true }
 
-export interface OverQuotaEvent {
-  readonly uuid: string
-  readonly resource: EventResource
+export interface OverQuota {
+  readonly count: number
+  readonly events: readonly { readonly uuid: string; readonly resource: EventResource }[]
 }
 
 /** A request whose events were prepared elsewhere, for no project yet. */
@@ -278,7 +278,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     if (leftOut !== null) countLeftOut(project, leftOut)
     if (rejectedCount > 0) countRejected(project.id, prepared, granted)
     if (rejectedCount === 0 && leftOut === null) return nothingRejected
-    return { kind: 'accepted', rejects, rejectedCount, overQuota: leftOut?.events ?? [], quotaLeftNothing }
+    return { kind: 'accepted', rejects, rejectedCount, overQuota: leftOut ?? noneOverQuota, quotaLeftNothing }
   }
 
   function countLeftOut(project: Project, { countOf, events }: LeftOut): void {
@@ -345,11 +345,12 @@ const yes = () => true
 const no = () => false
 
 const importOnlyReason = 'non_historical_import_drop'
+const noneOverQuota: OverQuota = { count: 0, events: [] }
 const nothingRejected: CaptureOutcome = {
   kind: 'accepted',
   rejects: [],
   rejectedCount: 0,
-  overQuota: [],
+  overQuota: noneOverQuota,
   quotaLeftNothing: false,
 }
 /** Events of an unknown key where those are accepted: answered like others, and dropped. */

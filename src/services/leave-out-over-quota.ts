@@ -24,7 +24,7 @@ export interface LeftOut {
   readonly events: readonly { readonly uuid: string; readonly resource: EventResource }[]
 }
 
-const listedMax = 100_000
+const listedMax = 20_000
 
 const eventResources = ['events', 'exceptions', 'llm_events', 'survey_responses'] as const satisfies EventResource[]
 

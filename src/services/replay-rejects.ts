@@ -184,11 +184,11 @@ function resultOf(outcome: CaptureOutcome, stored: ReplayResult): ReplayResult {
   switch (outcome.kind) {
     case 'accepted': {
       const { overQuota } = outcome
-      const [first] = overQuota
+      const [first] = overQuota.events
       if (first === undefined) return stored
       if (outcome.quotaLeftNothing) return refused(`${first.resource}_over_quota`)
-      const refusedCount = stored.refusedCount + overQuota.length
-      return { ...stored, eventCount: stored.eventCount - overQuota.length, refusedCount }
+      const refusedCount = stored.refusedCount + overQuota.count
+      return { ...stored, eventCount: stored.eventCount - overQuota.count, refusedCount }
     }
     case 'over_quota':
       return refused('events_over_quota')

@@ -66,7 +66,7 @@ describe('verdicts', () => {
     const reject = { result: 'reject', reason: 'missing_distinct_id', field: 'distinct_id' } as const
     const given = verdictsOf(verdict(0), verdict(1, { result: 'warning' }), verdict(2, heatmap), verdict(3, reject))
     const overQuota = [0, 1, 2].map(index => ({ uuid: uuidOf(index), resource: 'events' as const }))
-    const { counts, items } = withOverQuota(given, overQuota)
+    const { counts, items } = withOverQuota(given, { count: 3, events: overQuota })
     assert.deepEqual(counts, { ok: 0, warning: 0, drop: 3, reject: 1 })
     assert.deepEqual(
       items.map(({ reason }) => reason),
@@ -74,9 +74,12 @@ describe('verdicts', () => {
     )
     const many = { itemCount: 5, counts: { ok: 5, warning: 0, drop: 0, reject: 0 }, items: [verdict(0)] }
     const hidden = [0, 7, 8].map(index => ({ uuid: uuidOf(index), resource: 'exceptions' as const }))
-    assert.deepEqual(withOverQuota(many, hidden).counts, { ok: 2, warning: 0, drop: 3, reject: 0 })
-    assert.equal(withOverQuota(many, []), many)
-    assert.match(answerOf(withOverQuota(many, hidden)).body.events[0].detail, /over its quota of exceptions/)
+    const dropped = withOverQuota(many, { count: 3, events: hidden })
+    assert.deepEqual(dropped.counts, { ok: 2, warning: 0, drop: 3, reject: 0 })
+    const cut = withOverQuota(many, { count: 4, events: hidden })
+    assert.deepEqual(cut.counts, { ok: 1, warning: 0, drop: 4, reject: 0 })
+    assert.equal(withOverQuota(many, { count: 0, events: [] }), many)
+    assert.match(answerOf(dropped).body.events[0].detail, /over its quota of exceptions/)
   })
 
   it('are drops throughout where nothing is wanted', () => {

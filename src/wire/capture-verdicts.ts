@@ -31,13 +31,21 @@ export function encodeVerdicts({ itemCount, counts, items }: ItemVerdicts): Verb
   return { status: error.status, body: `${head},${JSON.stringify(rest).slice(1)}` }
 }
 
-/** The verdicts when a quota has left events out after they were given: those are dropped. */
+/**
+ * The verdicts when a quota has left events out after they were given: those are dropped.
+ * @param overQuota the first of those events, and how many they are.
+ */
 export function withOverQuota(
   verdicts: ItemVerdicts,
-  overQuota: readonly { readonly uuid: string; readonly resource: QuotaResource }[],
+  overQuota: {
+    readonly count: number
+    readonly events: readonly { readonly uuid: string; readonly resource: QuotaResource }[]
+  },
 ): ItemVerdicts {
-  if (overQuota.length === 0) return verdicts
-  const resources = new Map(overQuota.map(({ uuid, resource }) => [uuid, resource]))
+  if (overQuota.count === 0) return verdicts
+  const itemised = new Set(verdicts.items.map(({ uuid }) => uuid))
+  const resources = new Map<string, QuotaResource>()
+  for (const { uuid, resource } of overQuota.events) if (itemised.has(uuid)) resources.set(uuid, resource)
   const counts: Record<ItemResult, number> = { ...verdicts.counts }
   let shownCount = 0
   const items = verdicts.items.map((verdict): ItemVerdict => {
@@ -49,7 +57,7 @@ export function withOverQuota(
     return { ...verdict, result: 'drop', reason: `${resource}_over_quota`, field: null }
   })
   // What is not written out was well.
-  const others = Math.min(Math.max(overQuota.length - shownCount, 0), counts.ok)
+  const others = Math.min(Math.max(overQuota.count - shownCount, 0), counts.ok)
   counts.ok -= others
   counts.drop += others
   return { ...verdicts, counts, items }

@@ -132,7 +132,7 @@ async function answerWhenStored(
   const outcome = await stored
   switch (outcome.kind) {
     case 'accepted':
-      return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota, outcome.hotUuids)))
+      return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota.events, outcome.hotUuids)))
     case 'unavailable':
       // Whose events they are is not known: what is wrong with some of them can be told when it is.
       if (outcome.isProjectUnknown === true) return sendV1Error(reply, v1CaptureErrors.unavailable)
