@@ -34,6 +34,10 @@ export async function runKillRounds(options: KillRoundsOptions): Promise<KillRou
   try {
     for (let round = 0; round < rounds; round++) {
       const victim = victims[Math.floor(random() * victims.length)]!
+      // What was killed last takes its time to come back: without a load there is nothing to lose.
+      const before = load.acknowledgedCount()
+      const isUnderLoad = () => load.acknowledgedCount() >= before + loadOfRoundMin
+      await eventually(isUnderLoad, { timeoutMs: 30_000, what: 'the load of a round' })
       await pause(50 + random() * 600)
       await disturb?.()
       await kill(pennon, victim)
@@ -52,6 +56,8 @@ export async function runKillRounds(options: KillRoundsOptions): Promise<KillRou
 
 /** So that hundreds of rounds leave what can be counted in minutes. */
 const sendersRestMs = 20
+/** Events. */
+const loadOfRoundMin = 30
 
 async function kill(pennon: Pennon, victim: Victim): Promise<void> {
   if (victim === 'tree') return pennon.killTree()
