@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { nearestName, nearMiss } from './nearest-name.ts'
+import { nearestName, nearMiss, shortenedName } from './nearest-name.ts'
 
 describe('nearMiss', () => {
   const names = ['key', 'name', 'filters', 'active', 'tags', 'distinct_id', 'rollout_percentage']
@@ -28,6 +28,30 @@ describe('nearMiss', () => {
 
   it('takes the nearest, the first of equals', () => {
     assert.equal(nearMiss('tagz', ['tagsy', 'tagy', 'tags']), 'tagy')
+  })
+})
+
+describe('shortenedName', () => {
+  const names = ['geoip_enabled', 'drop_events_older_than_seconds', 'linked_flag_id', 'linked_flag']
+
+  it('finds the name that one is without some of its words, the shortest of several', () => {
+    assert.equal(shortenedName('geoip', names), 'geoip_enabled')
+    assert.equal(shortenedName('drop_events_older_than', names), 'drop_events_older_than_seconds')
+    assert.equal(shortenedName('drop_older_seconds', names), 'drop_events_older_than_seconds')
+    assert.equal(shortenedName('Linked', names), 'linked_flag')
+  })
+
+  it('finds none for parts of words, other words, another order or another start', () => {
+    for (const name of [
+      'geo',
+      'geoip_on',
+      'drop_older_events',
+      'events',
+      '',
+      'enabled',
+      `geoip${'_'.repeat(1_000_000)}`,
+    ])
+      assert.equal(shortenedName(name, names), null, name.slice(0, 20))
   })
 })
 

@@ -39,6 +39,29 @@ export function nearMiss<T extends string>(
   )
 }
 
+/**
+ * The candidate whose name `name` is without some of the words after its first: `geoip` of `geoip_enabled`.
+ * @returns the shortest, the first of equals; null when it is none's.
+ * Source: ours.
+ */
+export function shortenedName<T extends string>(
+  name: string,
+  candidates: readonly T[],
+  spellingOf: (candidate: T) => string = candidate => candidate,
+): T | null {
+  if (name.length > comparedCharsMax) return null
+  const words = name.toLowerCase().split('_')
+  let nearest: T | null = null
+  for (const candidate of candidates) {
+    const whole = spellingOf(candidate).toLowerCase().split('_')
+    if (whole.length <= words.length || whole[0] !== words[0]) continue
+    let found = 0
+    for (const word of whole) if (word === words[found]) found++
+    if (found === words.length && (nearest === null || candidate.length < nearest.length)) nearest = candidate
+  }
+  return nearest
+}
+
 function nearestWithin<T extends string>(
   name: string,
   candidates: readonly T[],

@@ -3,6 +3,8 @@ import { describe, it } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
 
 const flags = '/api/projects/1/feature_flags/'
+const replay = '/api/projects/1/rejected_events/replay/'
+const dropOlder = 'drop_events_older_than_seconds'
 
 describe('a misspelt field of a body', () => {
   it('is refused with the field that was meant, and nothing is written', async t => {
@@ -15,7 +17,10 @@ describe('a misspelt field of a body', () => {
       ['PATCH', `${flags}old/`, { rolloutPercentage: 10 }, 'rolloutPercentage', 'rollout_percentage'],
       ['PATCH', `${flags}old/`, { versoin: 1, active: true }, 'versoin', 'version'],
       ['PATCH', '/api/projects/1/', { anonymise_ips: true }, 'anonymise_ips', 'anonymize_ips'],
+      ['PATCH', '/api/projects/1/', { drop_events_older_than: 3600 }, 'drop_events_older_than', dropOlder],
+      ['PATCH', '/api/projects/1/', { geoip: false }, 'geoip', 'geoip_enabled'],
       ['POST', '/api/projects/', { nmae: 'Second' }, 'nmae', 'name'],
+      ['POST', replay, { filter: {}, reason: 'invalid_timestamp' }, 'reason', 'filter.reason'],
       [
         'POST',
         '/api/personal_api_keys/',
@@ -59,6 +64,35 @@ describe('a misspelt field of a body', () => {
     const skipping = { body: { key: 'new', filters: { group: [] } } }
     const stored = await api.call('POST', `${flags}?skip_validation=true`, skipping)
     assert.deepEqual([stored.status, stored.body.warnings[0].attr], [201, 'filters.group'])
+  })
+
+  it('is refused within what a replay goes by and a project’s settings, with its place', async t => {
+    const api = await startManagement(t)
+    const project = '/api/projects/1/'
+    for (const [method, path, body, attr, said] of [
+      ['POST', replay, { filter: { reasons: 'x' } }, 'filter.reasons', 'Did you mean reason?'],
+      ['POST', replay, { filter: { code: 'x' }, dry_run: true }, 'filter.code', 'There are reason, field, event,'],
+      ['PATCH', project, { quotas: { event: 5 } }, 'quotas.event', 'Did you mean events?'],
+      ['PATCH', project, { quotas: { events: 5, heatmaps: 5 } }, 'quotas.heatmaps', 'There are events,'],
+      ['POST', '/api/projects/', { name: 'x', quotas: { llm: 5 } }, 'quotas.llm', 'Did you mean llm_events?'],
+      [
+        ...['PATCH', project, { session_replay_config: { record_canvs: true } }],
+        ...['session_replay_config.record_canvs', 'Did you mean record_canvas?'],
+      ],
+    ] as [string, string, object, string, string][]) {
+      const answer = await api.call(method, path, { body })
+      assert.deepEqual([answer.status, answer.body.code, answer.body.attr], [400, 'invalid_input', attr], answer.text)
+      assert.ok(answer.body.detail.includes(said), answer.body.detail)
+    }
+    const { quotas } = (await api.call('GET', project)).body
+    assert.equal(quotas.events, null)
+    const free = {
+      survey_config: { apearance: {} },
+      session_replay_config: { record_canvas: true, ai_config: {} },
+      session_recording_linked_flag: { id: 1, key: 'a', variant: null },
+    }
+    const { status, body } = await api.call('PATCH', project, { body: { ...free, quotas: { ...quotas, events: 5 } } })
+    assert.deepEqual([status, body.quotas.events, body.survey_config], [200, 5, free.survey_config])
   })
 
   it('is no name that PostHog’s tools send, nor one that an answer held', async t => {

@@ -147,9 +147,13 @@ describe('projects', () => {
 
   it('take __proto__ and constructor as fields nobody asked for', async t => {
     const api = await startManagement(t)
-    const body = '{"name":"x","__proto__":{"timezone":"nowhere"},"constructor":1,"quotas":{"__proto__":{"events":3}}}'
+    const body = '{"name":"x","__proto__":{"timezone":"nowhere"},"constructor":1}'
     const created = await api.call('POST', '/api/projects/', { body })
     assert.deepEqual([created.status, created.body.timezone, created.body.quotas.events], [201, 'UTC', null])
+    const within = await api.call('POST', '/api/projects/', {
+      body: '{"name":"y","quotas":{"__proto__":{"events":3}}}',
+    })
+    assert.deepEqual([within.status, within.body.attr], [400, 'quotas.__proto__'])
     assert.equal(({} as { timezone?: string }).timezone, undefined)
   })
 

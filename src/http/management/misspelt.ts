@@ -2,7 +2,8 @@
 // here; one that is ours but for a slip is refused: a flag with `filter` for `filters` would be on for everybody.
 
 import type { TSchema } from 'typebox'
-import { nearMiss } from '#core/nearest-name.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './answers.ts'
 
@@ -28,8 +29,26 @@ export function findMisspelt(
   for (const name of Object.keys(sent)) {
     if (known.includes(name) || ignored.has(name)) continue
     if (++unknownCount > unknownCountMax) return null
-    const meant = Object.hasOwn(wrong, name) ? wrong[name]! : nearMiss(name, known)
+    const meant = Object.hasOwn(wrong, name) ? wrong[name]! : meantBy(name, known)
     if (meant !== null) return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
+  }
+  return null
+}
+
+/**
+ * The same within the objects that a body's fields hold, where their schema names properties. Of one whose schema takes no
+ * others, every unknown name is an error: nobody else's tools send it, and a condition that is ignored lets everything pass.
+ */
+export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError | null {
+  const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>
+  for (const [field, fieldSchema] of Object.entries(fields)) {
+    const value = ownValue(sent, field)
+    if (!isJsonObject(value)) continue
+    const object = objectOf(fieldSchema)
+    const known = propertyNames(object)
+    if (known.length === 0) continue
+    const error = findMisspelt('field', value, known) ?? (isClosed(object) ? findUnknown(value, known) : null)
+    if (error !== null) return { ...error, attr: `${field}.${error.attr}` }
   }
   return null
 }
@@ -37,4 +56,23 @@ export function findMisspelt(
 /** Of an object's schema; none of any other. */
 export function propertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
+}
+
+function meantBy(name: string, known: readonly string[]): string | null {
+  return nearMiss(name, known) ?? shortenedName(name, known)
+}
+
+function findUnknown(sent: JsonObject, known: readonly string[]): WireError | null {
+  const name = Object.keys(sent).find(name => !known.includes(name))
+  return name === undefined ? null : invalidInput(name, `Unknown field ${name}. There are ${known.join(', ')}.`)
+}
+
+/** Of what may be null, the schema of what it is otherwise. */
+function objectOf(schema: TSchema): TSchema {
+  const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
+  return members.find(member => 'properties' in member) ?? schema
+}
+
+function isClosed(schema: TSchema): boolean {
+  return 'additionalProperties' in schema && schema.additionalProperties === false
 }

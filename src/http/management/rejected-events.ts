@@ -12,7 +12,7 @@ import {
   encodeRejectedEvent,
   type RejectReplayReportJson,
   rejectedEventSchema,
-  type rejectFilterSchema,
+  rejectFilterSchema,
   rejectReplayReportSchema,
   rejectReplaySchema,
 } from '#wire/management.ts'
@@ -21,6 +21,7 @@ import { type Answer, answer, answerFromEventStore, invalid, invalidInput, refus
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { readBound } from './instants.ts'
+import { propertyNames } from './misspelt.ts'
 import { addressWith } from './page.ts'
 import { booleanParam, optional, pageParams, type QueryParam, textParam } from './query-params.ts'
 
@@ -65,6 +66,7 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
         'Takes rejects through capture once more: up to 1,000 by their ids, or those that fit a filter, oldest first.',
       scope: 'query:write',
       body: rejectReplaySchema,
+      wrongNames: Object.fromEntries(propertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
       success: { status: 200, schema: rejectReplayReportSchema },
       handle: call => replayRejects(deps, call),
     }),

@@ -6,7 +6,7 @@ import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
-import { findMisspelt, propertyNames } from './misspelt.ts'
+import { findMisspelt, findMisspeltWithin, propertyNames } from './misspelt.ts'
 import { isMultipart, parseForm } from './request-form.ts'
 
 /** A cohort's groups may be nested 64 deep, two levels each; far below what recursive code stands. */
@@ -40,7 +40,9 @@ export function createBodyParser(
     if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLarge(options.jsonBytesMax))
     const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
-    const misspelt = findMisspelt('field', parsed.value, fields, answered, options.wrongNames)
+    const misspelt =
+      findMisspelt('field', parsed.value, fields, answered, options.wrongNames) ??
+      findMisspeltWithin(parsed.value, schema)
     if (misspelt !== null) return err(misspelt)
     compiled ??= compile(schema)
     const validator = await compiled

@@ -35,15 +35,19 @@ export const clientSettingsFields = {
   ),
   session_recording_minimum_duration_milliseconds: nullable(Type.Integer({ minimum: 0, maximum: 30_000 })),
   session_recording_linked_flag: nullable(
-    jsonObjectSchema('`{key, variant?}`: recorded are those for whom this flag is on.'),
+    jsonObjectSchema('`{key, variant?}`: recorded are those for whom this flag is on.', ['id', 'key', 'variant']),
   ),
-  session_recording_network_payload_capture_config: nullable(jsonObjectSchema('`recordBody`, `recordHeaders`.')),
-  session_recording_masking_config: nullable(jsonObjectSchema('`maskAllInputs`, `maskTextSelector`, `blockSelector`.')),
+  session_recording_network_payload_capture_config: nullable(
+    jsonObjectSchema('Of requests.', ['recordBody', 'recordHeaders']),
+  ),
+  session_recording_masking_config: nullable(
+    jsonObjectSchema('Of pages.', ['maskAllInputs', 'maskTextSelector', 'blockSelector']),
+  ),
   session_recording_url_trigger_config: urlTriggers(),
   session_recording_url_blocklist_config: urlTriggers(),
   session_recording_event_trigger_config: nullable(Type.Array(text(200), { maxItems: 100 })),
   session_recording_trigger_match_type_config: nullable(Type.Union([Type.Literal('all'), Type.Literal('any')])),
-  session_replay_config: nullable(jsonObjectSchema('`record_canvas`.')),
+  session_replay_config: nullable(jsonObjectSchema('Of canvases.', ['record_canvas'])),
   recording_domains: nullable(
     Type.Array(text(500), {
       maxItems: 200,

@@ -141,18 +141,21 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
 
 const textFilter = (description: string) => Type.Optional(Type.String({ description, maxLength: 1_000 }))
 
-export const rejectFilterSchema = Type.Object({
-  reason: textFilter('A code.'),
-  field: textFilter('Of an item’s field, with or without its place (batch.3.uuid).'),
-  event: textFilter('Name of the event.'),
-  distinct_id: textFilter('As far as it could be read.'),
-  uuid: textFilter('As far as it could be read.'),
-  lane: Type.Optional(Type.String({ enum: [...lanes] })),
-  search: textFilter('Text in the body, in any case.'),
-  after: textFilter('Only later receipts: a time, a date in the project’s zone, or a span such as -7d.'),
-  before: textFilter('Only earlier receipts.'),
-  replayed: Type.Optional(Type.Boolean()),
-})
+export const rejectFilterSchema = Type.Object(
+  {
+    reason: textFilter('A code.'),
+    field: textFilter('Of an item’s field, with or without its place (batch.3.uuid).'),
+    event: textFilter('Name of the event.'),
+    distinct_id: textFilter('As far as it could be read.'),
+    uuid: textFilter('As far as it could be read.'),
+    lane: Type.Optional(Type.String({ enum: [...lanes] })),
+    search: textFilter('Text in the body, in any case.'),
+    after: textFilter('Only later receipts: a time, a date in the project’s zone, or a span such as -7d.'),
+    before: textFilter('Only earlier receipts.'),
+    replayed: Type.Optional(Type.Boolean()),
+  },
+  { additionalProperties: false },
+)
 
 export const rejectReplaySchema = Type.Object({
   ids: Type.Optional(Type.Array(Type.String({ maxLength: 100 }), { minItems: 1, maxItems: 1_000 })),

@@ -66,7 +66,10 @@ const projectFields = {
   geoip_enabled: Type.Boolean(),
   property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
   ...ingestionSettings,
-  quotas: Type.Partial(quotasSchema, { description: 'Quotas that are not named stay as they are.' }),
+  quotas: Type.Partial(quotasSchema, {
+    description: 'Quotas that are not named stay as they are.',
+    additionalProperties: false,
+  }),
 }
 
 export const createProjectSchema = Type.Object({

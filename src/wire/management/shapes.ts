@@ -9,9 +9,16 @@ export const uuidSchema = Type.String({ format: 'uuid' })
 /** Of something that gets ascending numbers. Beyond 15 digits a double is no id any more, and no engine's 64 bits hold 1e20. */
 export const idSchema = Type.Integer({ minimum: 1, maximum: 999_999_999_999_999 })
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
-/** Any JSON object, client literals kept. */
-export const jsonObjectSchema = (description?: string) =>
-  Type.Unsafe<JsonObject>({ type: 'object', ...(description === undefined ? {} : { description }) })
+/**
+ * Any JSON object, client literals kept.
+ * @param names what it may hold that means something here: in a body, a misspelt one is refused.
+ */
+export const jsonObjectSchema = (description?: string, names: readonly string[] = []) =>
+  Type.Unsafe<JsonObject>({
+    type: 'object',
+    ...(description === undefined ? {} : { description }),
+    ...(names.length === 0 ? {} : { properties: Object.fromEntries(names.map(name => [name, Type.Unknown()])) }),
+  })
 
 export function instant(epochMs: number): string {
   return new Date(epochMs).toISOString()
