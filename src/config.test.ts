@@ -22,6 +22,12 @@ describe('readConfig', () => {
     assert.match(unprefixed.error, /Did you mean PORT\?/)
   })
 
+  it('names the setting that an unknown one lacks words of', () => {
+    const config = readConfig({ PENNON_REROUTE_OLDER_DAYS: '3' })
+    assert.ok(!config.ok)
+    assert.match(config.error, /Did you mean PENNON_REROUTE_OLDER_THAN_DAYS\?/)
+  })
+
   it('guesses nothing when an unknown PENNON_ name is near no setting', () => {
     const config = readConfig({ PENNON_FOO: '1' })
     assert.ok(!config.ok)

@@ -2,7 +2,7 @@
 // it with the origin of each value, and an unknown PENNON_* name is refused with the one that was probably meant.
 
 import { resolve } from 'node:path'
-import { nearMiss } from '#core/nearest-name.ts'
+import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type LogLevel, logLevels } from '#telemetry/log.ts'
 
@@ -227,7 +227,8 @@ export function readConfig(environment: Environment): Result<Config, string> {
     if (!name.startsWith('PENNON_') || known.has(name) || ownVariables.has(name)) continue
     // By what distinguishes them: some settings have the prefix, some do not.
     const bare = (text: string) => text.replace(/^PENNON_/, '')
-    const meant = nearMiss(bare(name), [...known], variable => [bare(variable)])
+    const meant =
+      nearMiss(bare(name), [...known], variable => [bare(variable)]) ?? shortenedName(bare(name), [...known], bare)
     const hint = meant === null ? '' : ` Did you mean ${meant}?`
     return err(
       `Unknown setting ${name}.${hint} All settings: docs/operating/settings.md, or \`npm run pennon -- config\`.`,
