@@ -39,6 +39,7 @@ function aRequest(over: Partial<IncomingRequest> = {}): IncomingRequest {
     sentAtMs: null,
     events: [anItem()],
     sourceJson: () => '{}',
+    placeOf: index => `batch.${index}.`,
     ...over,
   }
 }
@@ -177,7 +178,7 @@ describe('capture service', () => {
     await service.capture(aRequest(), received, body)
     assert.equal(asked, 0)
     const refused = await service.capture(aRequest({ events: [anItem(), anItem({ name: '' })] }), received, body)
-    assert.deepEqual(refused, { kind: 'refused', refusal: 'missing_event_name', index: 1 })
+    assert.deepEqual(refused, { kind: 'refused', refusal: 'missing_event_name', index: 1, field: 'batch.1.event' })
     const { record } = decoded()[1]!
     assert.ok(record.kind === 'reject')
     assert.deepEqual(

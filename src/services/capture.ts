@@ -5,7 +5,7 @@
 import { type CapturedReject, type Lane, lanes, type RejectedBody } from '#core/events/captured-event.ts'
 import type { HotKeys } from '#core/events/hot-keys.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
-import { type EventRefusal, refusedFields } from '#core/events/normalize-event.ts'
+import type { EventRefusal } from '#core/events/normalize-event.ts'
 import {
   type PreparedEvents,
   prepareEvents,
@@ -69,7 +69,7 @@ export type CaptureOutcome =
   | { readonly kind: 'discarded' }
   | { readonly kind: 'unknown_project' }
   /** Nothing is stored: one event is bad. */
-  | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number }
+  | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number; readonly field: string }
   /**
    * Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. `isProjectUnknown`: whose key it
    * has could not be found out, so nothing is counted.
@@ -121,7 +121,8 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
         // where events may turn out to be imports, a bad event refuses its request all the same.
         if (gate !== null && 'refusal' in prepared && !received.rerouteOlderThanMs) {
           const passed = gate.pass(events)
-          prepared = prepareEvents({ ...request, events: passed }, project.id, received)
+          const placeOf = (index: number) => request.placeOf(events.indexOf(passed[index]!))
+          prepared = prepareEvents({ ...request, events: passed, placeOf }, project.id, received)
           if ('refusal' in prepared) prepared = { ...prepared, index: events.indexOf(passed[prepared.index]!) }
         }
         return settle(project, arrived, prepared, gate, received.receivedAtMs, body)
@@ -192,12 +193,12 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     body: () => RejectedBody,
   ): Promise<CaptureOutcome> {
     if ('refusal' in prepared) {
-      const { refusal, index } = prepared
+      const { refusal, index, field } = prepared
       const { token, historicalMigration, eventCount } = arrived
-      const input = { token, reason: refusal, field: `batch.${index}.${refusedFields[refusal]}`, body: '', eventCount }
+      const input = { token, reason: refusal, field, body: '', eventCount }
       metrics.eventsRefused.inc({ reason: refusal })
       keeper.keep(project, input, { body, historicalMigration, receivedAtMs })
-      return Promise.resolve({ kind: 'refused', refusal, index })
+      return Promise.resolve({ kind: 'refused', refusal, index, field })
     }
     return gate === null ? store(project, arrived, prepared, null) : storeWithinQuota(project, arrived, prepared, gate)
   }

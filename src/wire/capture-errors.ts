@@ -43,12 +43,6 @@ export const captureErrors = {
   invalidLz64Text: decodeError('invalid_utf8', 'decompress_lz64: failed UTF16 to UTF8 conversion'),
   nestedTooDeep: parseError('invalid_json', 'recursion limit exceeded'),
   loneSurrogate: parseError('invalid_json', 'lone surrogate in a unicode escape'),
-  missingEventName: wireError(
-    400,
-    'missing_event_name',
-    'failed to hydrate events from request: non-engage request missing event name attribute',
-    'event',
-  ),
   emptyBatch: wireError(400, 'empty_batch', 'request holds no event', 'batch'),
   missingApiKey: wireError(401, 'missing_api_key', 'event submitted without an api_key', 'api_key'),
   inconsistentApiKeys: wireError(
@@ -94,9 +88,21 @@ export function invalidApiKey(fault: ApiKeyFault): WireError {
   return wireError(401, 'invalid_api_key', `API key is not valid: ${fault}`, 'api_key')
 }
 
-/** The answer to a request that one of its events refuses. */
-export function eventRefused(refusal: EventRefusal): WireError {
-  return refusals[refusal]
+/** One text for whatever keeps an object from being an event or an envelope. Source: docs/wire/ingestion.md 1.7, 2.1. */
+export function hydrationError(
+  code: 'missing_event_name' | 'missing_api_key' | 'invalid_shape',
+  attr: string,
+): WireError {
+  const text = 'failed to hydrate events from request: non-engage request missing event name attribute'
+  return wireError(400, code, text, attr)
+}
+
+/**
+ * The answer to a request that one of its events refuses.
+ * @param attr the field at fault with its place, such as `batch.3.distinct_id`; absent: the field alone.
+ */
+export function eventRefused(refusal: EventRefusal, attr?: string): WireError {
+  return attr === undefined ? refusals[refusal] : { ...refusals[refusal], attr }
 }
 
 const refusals: Record<EventRefusal, WireError> = {

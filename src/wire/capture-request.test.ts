@@ -50,15 +50,15 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(requestOf({ ...named, token: 'k' }, { engage: true }).events[0]!.name, 'e')
     assert.equal(codeOf([profile], { engage: true }), 'invalid_shape')
   })
-  it('takes a broken envelope for a nameless event', () => {
-    const envelopes = [
-      { batch: [named] },
-      { token: 'k', batch: [{}] },
-      { token: 'k', batch: [named], historical_migration: 'true' },
-      { token: 'k', batch: [named], sent_at: 5 },
-      { $token: 'k', batch: [{ ...named }] },
+  it('tells a broken envelope from a nameless event', () => {
+    const envelopes: [object, string][] = [
+      [{ batch: [named] }, 'missing_api_key'],
+      [{ token: 'k', batch: [{}] }, 'missing_event_name'],
+      [{ token: 'k', batch: [named], historical_migration: 'true' }, 'invalid_shape'],
+      [{ token: 'k', batch: [named], sent_at: 5 }, 'invalid_shape'],
+      [{ $token: 'k', batch: [{ ...named }] }, 'missing_api_key'],
     ]
-    for (const envelope of envelopes) assert.equal(codeOf(envelope), 'missing_event_name', JSON.stringify(envelope))
+    for (const [envelope, code] of envelopes) assert.equal(codeOf(envelope), code, JSON.stringify(envelope))
   })
   it('drops performance events before it asks for a key', () => {
     assert.equal(codeOf([{ event: '$performance_event' }]), 'no_event_left')

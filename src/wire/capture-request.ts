@@ -6,15 +6,29 @@ import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { parseJson, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { brokenEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import {
   type ApiKeyFault,
   captureErrors,
   captureValueCountMax,
+  hydrationError,
   invalidApiKey,
   invalidJson,
   unknownShape,
 } from './capture-errors.ts'
+import {
+  type Fields,
+  faultOfEnvelope,
+  faultOfFields,
+  faultOfList,
+  hasEnvelopeKey,
+  hasName,
+  isObject,
+  type ListKey,
+  tokenFieldOf,
+  tokenIn,
+} from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
 import type { WireError } from './wire-error.ts'
@@ -41,13 +55,12 @@ export type CaptureParse = Result<IncomingRequest | 'no_event_left' | 'too_much_
 /** A value and its comma. */
 const valueBytesMin = 2
 
-/** An object of `JSON.parse`. Any own key; only read by names that no prototype has. */
-export type Fields = { readonly [key: string]: unknown }
-
 interface Shape {
   readonly items: readonly Fields[]
   /** The root's key of the list, for `sliceItems`. */
-  readonly listKey: string | null
+  readonly listKey: ListKey | null
+  /** The root is the one item. */
+  readonly isSingle?: true
   /** Of a batch; null where tokens stand in the items. */
   readonly envelope: Fields | null
 }
@@ -66,6 +79,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   const shape = shapeOf(root, context.engage, keyOutside !== null)
   if (!shape.ok) return refuse(shape.error)
   const { items, listKey, envelope } = shape.value
+  const placeOf = placesOf(shape.value)
   if (items.length === 0) return refuse(captureErrors.emptyBatch)
   if (items.length > context.itemCountMax) return ok('too_much_work')
   if (items.every(isPerformanceEvent)) return ok('no_event_left')
@@ -82,8 +96,8 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
     kept.push(index)
     const event = incomingEvent(item, payload, slices, index * slicesPerItem, ids)
     // An item that is no event breaks its envelope, like one without a name.
-    if (event === 'offset' && envelope !== null) return refuse(captureErrors.missingEventName)
-    if (typeof event === 'string') return refuse(unknownShape(event))
+    if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(index) + event))
+    if (typeof event === 'string') return refuse(unknownShape(placeOf(index) + event))
     events.push(event)
   }
   return ok({
@@ -92,7 +106,14 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
     sentAtMs: sentAtOf(envelope) ?? context.querySentAtMs,
     events,
     sourceJson: index => textAt(payload, slices, kept[index]! * slicesPerItem + slice.item) ?? '',
+    placeOf: index => placeOf(kept[index]!),
   })
+}
+
+/** What leads to the fields of an item: `batch.3.`, `3.` in a list, nothing where the root is the item. */
+export function placesOf({ listKey, isSingle }: Pick<Shape, 'listKey' | 'isSingle'>): (index: number) => string {
+  if (isSingle) return () => ''
+  return listKey === null ? index => `${index}.` : index => `${listKey}.${index}.`
 }
 
 /** What the JSON text says, unless it is none, or too much for here. An object, so that nothing the text says is taken for ours. */
@@ -133,53 +154,15 @@ function shapeOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Sh
   }
   const fault = faultOfFields(root)
   if (fault !== null) return err(unknownShape(fault))
-  if (!hasName(root) && !engage) return err(captureErrors.missingEventName)
-  return ok({ items: [root], listKey: null, envelope: null })
+  if (!hasName(root) && !engage) return err(brokenEnvelope(root, keyOutside))
+  return ok({ items: [root], listKey: null, envelope: null, isSingle: true })
 }
 
 /** The key of the list of items, where the root has one and no other field of the envelope is wrong; else null. */
-export function listKeyOf(root: Fields, keyOutside: boolean): 'batch' | 'data' | null {
+export function listKeyOf(root: Fields, keyOutside: boolean): ListKey | null {
   const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
-  if (listKey === null || !isEnvelope(root)) return null
-  const items = root[listKey] as unknown[]
-  const isKeyed =
-    keyOutside || tokenFieldOf(root) !== null || items.some(item => isObject(item) && tokenIn(item) !== null)
-  return isKeyed ? listKey : null
-}
-
-/** The envelope's own fields have the types they must have; its token may be missing, for the items may hold it. */
-function isEnvelope(root: Fields): boolean {
-  const { historical_migration: historical, sent_at: sentAt, token, api_key: apiKey } = root
-  if (historical !== undefined && historical !== null && typeof historical !== 'boolean') return false
-  if (!isTextOrAbsent(sentAt)) return false
-  return token === undefined
-    ? apiKey === undefined || typeof apiKey === 'string'
-    : apiKey === undefined && typeof token === 'string'
-}
-
-export function faultOfList(items: readonly unknown[], prefix: string): string | null {
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]
-    if (!isObject(item)) return `${prefix}${index}`
-    const fault = hasName(item) ? faultOfFields(item) : 'event'
-    if (fault !== null) return `${prefix}${index}.${fault}`
-  }
-  return null
-}
-
-/** The first field whose type no event may have, or null. Source: docs/wire/ingestion.md 2.2. */
-export function faultOfFields(item: Fields): string | null {
-  const { token, $token, api_key: apiKey, uuid, properties, timestamp, offset, $set, $set_once: setOnce } = item
-  if ((token !== undefined ? 1 : 0) + ($token !== undefined ? 1 : 0) + (apiKey !== undefined ? 1 : 0) > 1)
-    return 'api_key'
-  if (!isTextOrAbsent(token ?? $token ?? apiKey)) return 'api_key'
-  if (item.distinct_id !== undefined && item.$distinct_id !== undefined) return 'distinct_id'
-  if (!isTextOrAbsent(uuid) || (typeof uuid === 'string' && uuid !== '' && parseUuid(uuid) === null)) return 'uuid'
-  if (properties !== undefined && !isMap(properties)) return 'properties'
-  if (!isTextOrAbsent(timestamp)) return 'timestamp'
-  if (offset !== undefined && offset !== null && typeof offset !== 'number') return 'offset'
-  if ($set !== undefined && $set !== null && !isMap($set)) return '$set'
-  return setOnce !== undefined && setOnce !== null && !isMap(setOnce) ? '$set_once' : null
+  if (listKey === null || faultOfEnvelope(root) !== null) return null
+  return keyOutside || hasEnvelopeKey(root, root[listKey] as unknown[]) ? listKey : null
 }
 
 /** Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for where else keys stand. */
@@ -216,18 +199,6 @@ export function faultOfToken(token: string): ApiKeyFault | null {
   for (let at = 0; at < token.length; at++) if (token.charCodeAt(at) > 0x7f) return 'not_ascii'
   if (token.startsWith('phx_')) return 'personal_api_key'
   return token.includes('\0') ? 'null_byte' : null
-}
-
-export function tokenIn(item: Fields): string | null {
-  const { token, $token, api_key: apiKey, properties } = item
-  const own = token ?? $token ?? apiKey
-  if (typeof own === 'string') return own
-  return isObject(properties) && typeof properties.token === 'string' ? properties.token : null
-}
-
-function tokenFieldOf(envelope: Fields): string | null {
-  const token = envelope.api_key ?? envelope.token
-  return typeof token === 'string' ? token : null
 }
 
 /** The key that a refused request seems to name: good enough to keep the reject where its project finds it. */
@@ -345,23 +316,6 @@ export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number
 
 export function isPerformanceEvent(item: Fields): boolean {
   return item.event === '$performance_event'
-}
-
-export function hasName(item: Fields): boolean {
-  return typeof item.event === 'string'
-}
-
-export function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** An object, or the list that PHP makes of an empty one. Source: docs/wire/clients.md 1 rule 13. */
-function isMap(value: unknown): boolean {
-  return isObject(value) || (Array.isArray(value) && value.length === 0)
-}
-
-function isTextOrAbsent(value: unknown): boolean {
-  return value === undefined || value === null || typeof value === 'string'
 }
 
 /** Whether a number, as it is written, is an integer of 64 bits: `1.0`, `1e3` and 2^63 are none. Source: docs/wire/ingestion.md 2.2. */

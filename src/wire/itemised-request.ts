@@ -5,19 +5,17 @@ import type { IncomingEvent, IncomingRequest, ItemFault } from '#core/events/inc
 import { VerdictCollector } from '#core/events/item-verdicts.ts'
 import { rejectCountMax } from '#core/events/prepare-events.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { brokenEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, unknownShape } from './capture-errors.ts'
 import {
   type CaptureContext,
   type CaptureParse,
-  type Fields,
-  faultOfFields,
-  hasName,
   idAllowance,
   incomingEvent,
-  isObject,
   isPerformanceEvent,
   listKeyOf,
+  placesOf,
   readRoot,
   refusalOf,
   sentAtOf,
@@ -25,12 +23,15 @@ import {
   tokenOf,
   uuidOf,
 } from './capture-request.ts'
+import { type Fields, faultOfFields, hasName, isObject, type ListKey } from './event-fields.ts'
 import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
 import type { WireError } from './wire-error.ts'
 
 interface ItemList {
   readonly items: readonly unknown[]
-  readonly listKey: string | null
+  readonly listKey: ListKey | null
+  /** The root is the one item. */
+  readonly isSingle?: true
   readonly envelope: Fields | null
   /** A single item of `/engage` needs no name. */
   readonly needsName: boolean
@@ -57,12 +58,14 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
     textAt(payload, slices, place * slicesPerItem + slice.item) ?? JSON.stringify(items[place])
   const eventAt = eventReader(payload, slices)
   const found = judge(list.value, eventAt)
+  const placeOf = placesOf(list.value)
   const request: IncomingRequest = {
     token: token.value,
     historicalMigration: envelope?.historical_migration === true,
     sentAtMs: sentAtOf(envelope) ?? context.querySentAtMs,
     events: found.events,
     sourceJson: index => sourceAt(found.places[index]!),
+    placeOf: index => placeOf(found.places[index]!),
     itemised: { verdicts: found.verdicts, places: found.places, faults: found.faults, sourceAt },
   }
   return ok(request)
@@ -79,9 +82,10 @@ function listOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Ite
   if (!isObject(root)) return err(unknownShape(null))
   const listKey = listKeyOf(root, keyOutside)
   if (listKey !== null) return ok({ items: root[listKey] as unknown[], listKey, envelope: root, needsName: true })
-  if (engage || hasName(root)) return ok({ items: [root], listKey: null, envelope: null, needsName: !engage })
+  if (engage || hasName(root))
+    return ok({ items: [root], listKey: null, envelope: null, isSingle: true, needsName: !engage })
   const fault = faultOfFields(root)
-  return err(fault === null ? captureErrors.missingEventName : unknownShape(fault))
+  return err(fault === null ? brokenEnvelope(root, keyOutside) : unknownShape(fault))
 }
 
 /** Splits items into events and those that are none, which have their verdicts then. */

@@ -4,6 +4,7 @@
 import type { IncomingReplay, ReplayItems } from '#core/events/prepare-replay.ts'
 import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import { noEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, captureValueCountMax, invalidJson, unknownShape } from './capture-errors.ts'
 import {
@@ -11,15 +12,10 @@ import {
   type CaptureRefusal,
   checkedToken,
   distinctIdOf,
-  type Fields,
-  faultOfFields,
-  faultOfList,
-  hasName,
-  isObject,
   tokenHint,
-  tokenIn,
   uuidOf,
 } from './capture-request.ts'
+import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn } from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
 import type { WireError } from './wire-error.ts'
@@ -85,7 +81,7 @@ function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
   if (!isObject(root)) return err(unknownShape(null))
   const fault = faultOfFields(root)
   if (fault !== null) return err(unknownShape(fault))
-  return hasName(root) ? ok([root]) : err(captureErrors.missingEventName)
+  return hasName(root) ? ok([root]) : err(noEnvelope(root))
 }
 
 const openBracket = 0x5b

@@ -67,7 +67,7 @@ describe('capture edge, bad input', () => {
     ['an empty batch', batch(), 400, 'empty_batch'],
     ['an empty batch with a bad key', json({ api_key: 'phx_1', batch: [] }), 400, 'empty_batch'],
     ['an empty list', '[]', 400, 'empty_batch'],
-    ['a batch without any key', json({ batch: [item] }), 400, 'missing_event_name'],
+    ['a batch without any key', json({ batch: [item] }), 400, 'missing_api_key'],
     ['a nameless item', batch(item, { distinct_id: 'u' }), 400, 'missing_event_name'],
     ['a list of nameless items', json([{ distinct_id: 'u', token: testToken }]), 400, 'invalid_shape'],
     ['an empty name', batch(item, { ...item, event: '' }), 400, 'missing_event_name'],
@@ -112,6 +112,33 @@ describe('capture edge, bad input', () => {
     const server = await startCaptureServer(t)
     assert.equal((await answerOf(await server.post('/e/', json([{ ...event, uuid: 'x' }])))).attr, '0.uuid')
     assert.equal((await answerOf(await server.post('/e/', json({ ...event, properties: ['a'] })))).attr, 'properties')
+  })
+
+  it('names the true fault of a broken envelope, and the item of a bad event, in the answer and in the reject', async t => {
+    const server = await startCaptureServer(t)
+    const faults: [body: object, code: string, attr: string][] = [
+      [{ api_key: testToken, batch: [item, { ...item, uuid: 'nope' }] }, 'invalid_shape', 'batch.1.uuid'],
+      [{ api_key: testToken, batch: [item, { distinct_id: 'u' }] }, 'missing_event_name', 'batch.1.event'],
+      [{ api_key: testToken, batch: [item, { ...item, event: 5 }] }, 'invalid_shape', 'batch.1.event'],
+      [{ api_key: testToken, batch: [item, { ...item, offset: 1.5 }] }, 'invalid_shape', 'batch.1.offset'],
+      [{ api_key: testToken, batch: [item, 5] }, 'invalid_shape', 'batch.1'],
+      [{ api_key: testToken, batch: { 0: item } }, 'invalid_shape', 'batch'],
+      [{ api_key: testToken, batch: [item], historical_migration: 'true' }, 'invalid_shape', 'historical_migration'],
+      [{ api_key: testToken, batch: [item], sent_at: 5 }, 'invalid_shape', 'sent_at'],
+      [{ api_key: testToken, token: testToken, batch: [item] }, 'invalid_shape', 'api_key'],
+      [{ ...event, event: 5 }, 'invalid_shape', 'event'],
+      [{ api_key: testToken, distinct_id: 'u' }, 'missing_event_name', 'event'],
+      [{ api_key: testToken, batch: [item, { event: 'b' }] }, 'missing_distinct_id', 'batch.1.distinct_id'],
+      [{ api_key: testToken, data: [item, { event: 'b' }] }, 'missing_distinct_id', 'data.1.distinct_id'],
+      [[event, { event: 'b' }], 'missing_distinct_id', '1.distinct_id'],
+      [{ api_key: testToken, event: 'b' }, 'missing_distinct_id', 'distinct_id'],
+    ]
+    for (const [body, code, attr] of faults) {
+      const answer = await answerOf(await server.post('/batch/', json(body)))
+      assert.deepEqual([answer.status, answer.code, answer.attr], [400, code, attr], json(body))
+      const reject = (await server.records()).rejects.at(-1)
+      assert.deepEqual([reject?.reason, reject?.field], [code, attr], json(body))
+    }
   })
 
   it('answers 413 to what is too large on the wire, and to a bomb, before it unpacks', async t => {

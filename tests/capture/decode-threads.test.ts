@@ -68,7 +68,7 @@ describe('decode threads', () => {
     assert.deepEqual(events, [])
     assert.deepEqual(
       rejects.map(({ reason, field, body: kept }) => [reason, field, kept.length]),
-      [['missing_distinct_id', 'batch.999', 64 * 1024]],
+      [['missing_distinct_id', 'batch.999.distinct_id', 64 * 1024]],
     )
   })
 

@@ -80,6 +80,7 @@ async function start(t: TestContext) {
         historicalMigration,
         sentAtMs: null,
         sourceJson: () => '{}',
+        placeOf: (index: number) => `batch.${index}.`,
         events: events.map(({ n, name = 'e' }) => ({
           name,
           distinctId: 'ada',

@@ -13,6 +13,8 @@ export interface IncomingRequest {
   readonly events: readonly IncomingEvent[]
   /** The client's own JSON text of an item of `events`, for the reject store. */
   sourceJson(index: number): string
+  /** What leads to the fields of an item of `events` in what was sent: `batch.3.`, `3.` in a list, '' for the root itself. */
+  placeOf(index: number): string
   /** Absent: one bad event refuses the request. */
   readonly itemised?: ItemisedRequest
 }

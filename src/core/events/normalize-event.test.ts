@@ -200,14 +200,19 @@ describe('normalizeDistinctId', () => {
 
 function aRequest(events: IncomingEvent[], over: Partial<IncomingRequest> = {}): IncomingRequest {
   const sourceJson = (index: number) => JSON.stringify({ item: index })
-  return { token: 'phc_x', historicalMigration: false, sentAtMs: 5, events, sourceJson, ...over }
+  const placeOf = (index: number) => `batch.${index}.`
+  return { token: 'phc_x', historicalMigration: false, sentAtMs: 5, events, sourceJson, placeOf, ...over }
 }
 
 describe('prepareEvents', () => {
   const received = { receivedAtMs: context.receivedAtMs, ip: '', random: () => 0 }
   it('refuses the request for its first bad event', () => {
     const prepared = prepareEvents(aRequest([anItem(), anItem({ distinctId: ' ' }), anItem({ name: '' })]), 1, received)
-    assert.deepEqual(prepared, { refusal: 'missing_distinct_id', index: 1 })
+    assert.deepEqual(prepared, {
+      refusal: 'missing_distinct_id',
+      index: 1,
+      field: 'batch.1.distinct_id',
+    })
   })
   it('leaves out events of an import whose time cannot be read, and keeps the others', () => {
     const items = [anItem({ timestamp: 'soon' }), anItem(), anItem({ name: '$exception' })]

@@ -46,6 +46,8 @@ export interface RefusedRequest {
   readonly refusal: EventRefusal
   /** Place of the event in the request. */
   readonly index: number
+  /** The field at fault with its place, such as `batch.3.distinct_id`. */
+  readonly field: string
 }
 
 /** More rejects than a project may have in a second need not be carried. */
@@ -84,7 +86,8 @@ export function prepareEvents(
         rejects.push(rejectOf(rejectedItem(item, outcome.error), request.sourceJson(index), context))
       itemised?.verdicts.add(refusedVerdict(itemised.places[index]!, item, outcome.error))
     } else {
-      return { refusal: outcome.error, index }
+      const field = request.placeOf(index) + refusedFields[outcome.error]
+      return { refusal: outcome.error, index, field }
     }
   }
   return {

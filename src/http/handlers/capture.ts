@@ -172,7 +172,7 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
       else sendJson(exchange.reply, 200, accepted)
       break
     case 'refused':
-      sendError(exchange.reply, eventRefused(outcome.refusal))
+      sendError(exchange.reply, eventRefused(outcome.refusal, outcome.field))
       break
     case 'unknown_project':
       sendError(exchange.reply, captureErrors.unknownApiKey)

@@ -1,0 +1,80 @@
+// Which types the fields of an event and of an envelope may have, and where their keys stand.
+// Source: docs/wire/ingestion.md 2.1, 2.2, 2.4.
+
+import { parseUuid } from '#core/events/uuid.ts'
+
+/** `data`: of libraries that name the list so. */
+export type ListKey = 'batch' | 'data'
+
+/** An object of `JSON.parse`. Any own key; only read by names that no prototype has. */
+export type Fields = { readonly [key: string]: unknown }
+
+export function hasEnvelopeKey(root: Fields, items: readonly unknown[]): boolean {
+  return tokenFieldOf(root) !== null || items.some(item => isObject(item) && tokenIn(item) !== null)
+}
+
+/** The envelope's own field that has no type it may have, or null; its token may be missing, for the items may hold it. */
+export function faultOfEnvelope(root: Fields): 'historical_migration' | 'sent_at' | 'api_key' | null {
+  const { historical_migration: historical, sent_at: sentAt, token, api_key: apiKey } = root
+  if (historical !== undefined && historical !== null && typeof historical !== 'boolean') return 'historical_migration'
+  if (!isTextOrAbsent(sentAt)) return 'sent_at'
+  const isKeySound =
+    token === undefined
+      ? apiKey === undefined || typeof apiKey === 'string'
+      : apiKey === undefined && typeof token === 'string'
+  return isKeySound ? null : 'api_key'
+}
+
+export function faultOfList(items: readonly unknown[], prefix: string): string | null {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    if (!isObject(item)) return `${prefix}${index}`
+    const fault = hasName(item) ? faultOfFields(item) : 'event'
+    if (fault !== null) return `${prefix}${index}.${fault}`
+  }
+  return null
+}
+
+/** The first field whose type no event may have, or null. Source: docs/wire/ingestion.md 2.2. */
+export function faultOfFields(item: Fields): string | null {
+  const { token, $token, api_key: apiKey, uuid, properties, timestamp, offset, $set, $set_once: setOnce } = item
+  if ((token !== undefined ? 1 : 0) + ($token !== undefined ? 1 : 0) + (apiKey !== undefined ? 1 : 0) > 1)
+    return 'api_key'
+  if (!isTextOrAbsent(token ?? $token ?? apiKey)) return 'api_key'
+  if (item.distinct_id !== undefined && item.$distinct_id !== undefined) return 'distinct_id'
+  if (!isTextOrAbsent(uuid) || (typeof uuid === 'string' && uuid !== '' && parseUuid(uuid) === null)) return 'uuid'
+  if (properties !== undefined && !isMap(properties)) return 'properties'
+  if (!isTextOrAbsent(timestamp)) return 'timestamp'
+  if (offset !== undefined && offset !== null && typeof offset !== 'number') return 'offset'
+  if ($set !== undefined && $set !== null && !isMap($set)) return '$set'
+  return setOnce !== undefined && setOnce !== null && !isMap(setOnce) ? '$set_once' : null
+}
+
+export function tokenIn(item: Fields): string | null {
+  const { token, $token, api_key: apiKey, properties } = item
+  const own = token ?? $token ?? apiKey
+  if (typeof own === 'string') return own
+  return isObject(properties) && typeof properties.token === 'string' ? properties.token : null
+}
+
+export function tokenFieldOf(envelope: Fields): string | null {
+  const token = envelope.api_key ?? envelope.token
+  return typeof token === 'string' ? token : null
+}
+
+export function hasName(item: Fields): boolean {
+  return typeof item.event === 'string'
+}
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** An object, or the list that PHP makes of an empty one. Source: docs/wire/clients.md 1 rule 13. */
+function isMap(value: unknown): boolean {
+  return isObject(value) || (Array.isArray(value) && value.length === 0)
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'string'
+}
