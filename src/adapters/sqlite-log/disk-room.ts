@@ -22,7 +22,10 @@ const lookAgainWhenFullAfterMs = 200
 export class DiskRoom {
   readonly #options: DiskRoomOptions
   #lookedAtMs = Number.NEGATIVE_INFINITY
-  #leftBytes = 0
+  /** Of the log's own limit. */
+  #logLeftBytes = 0
+  /** Above what has to stay free. */
+  #diskLeftBytes = 0
 
   constructor(options: DiskRoomOptions) {
     this.#options = options
@@ -34,11 +37,20 @@ export class DiskRoom {
     if (sinceMs >= (bytes > this.#leftBytes ? lookAgainWhenFullAfterMs : lookAgainAfterMs)) this.#look()
     if (bytes <= this.#leftBytes) return null
     const { logBytesMax, minFreeBytes } = this.#options
-    return `the log has reached its limit of ${logBytesMax} bytes, or fewer than ${minFreeBytes} bytes are free`
+    const isLogFull = bytes > this.#logLeftBytes
+    const isDiskFull = bytes > this.#diskLeftBytes
+    const log = `the log has reached its limit, PENNON_LOG_MAX_BYTES, of ${logBytesMax} bytes`
+    const disk = `fewer than PENNON_MIN_FREE_BYTES, ${minFreeBytes} bytes, are free on the disk`
+    return isLogFull && isDiskFull ? `${log}, and ${disk}` : isLogFull ? log : disk
   }
 
   wrote(bytes: number): void {
-    this.#leftBytes -= bytes
+    this.#logLeftBytes -= bytes
+    this.#diskLeftBytes -= bytes
+  }
+
+  get #leftBytes(): number {
+    return Math.min(this.#logLeftBytes, this.#diskLeftBytes)
   }
 
   #look(): void {
@@ -46,7 +58,8 @@ export class DiskRoom {
     let used = 0
     for (const lane of logLanes) used += folderBytes(join(folder, lane))
     const disk = statfsSync(folder)
-    this.#leftBytes = Math.min(logBytesMax - used, disk.bavail * disk.bsize - minFreeBytes)
+    this.#logLeftBytes = logBytesMax - used
+    this.#diskLeftBytes = disk.bavail * disk.bsize - minFreeBytes
     this.#lookedAtMs = performance.now()
   }
 }

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { logLanes } from '#core/events/captured-event.ts'
+import { DiskRoom } from './disk-room.ts'
+
+describe('room for the log', () => {
+  it('names the limit that is in the way: the log’s own, the disk’s, or both', t => {
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    const refusal = (logBytesMax: number, minFreeBytes: number) =>
+      new DiskRoom({ folder, logBytesMax, minFreeBytes }).refusal(100)
+    const beyond = 10 ** 18
+    assert.equal(refusal(1_000, 0), null)
+    assert.match(refusal(10, 0)!, /^the log .*PENNON_LOG_MAX_BYTES, of 10 bytes$/)
+    assert.match(refusal(1_000, beyond)!, /^fewer than PENNON_MIN_FREE_BYTES, 1000000000000000000 bytes/)
+    assert.match(refusal(10, beyond)!, /PENNON_LOG_MAX_BYTES.* and .*PENNON_MIN_FREE_BYTES/)
+  })
+
+  it('goes down with what is written', t => {
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    const room = new DiskRoom({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
+    assert.equal(room.refusal(600), null)
+    room.wrote(600)
+    assert.match(room.refusal(600)!, /PENNON_LOG_MAX_BYTES/)
+    assert.equal(room.refusal(400), null)
+  })
+})
