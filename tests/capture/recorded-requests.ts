@@ -7,8 +7,8 @@ import { receivedAt } from './sdks/sdk-request.ts'
 
 export interface Recorded {
   readonly name: string
-  /** `not served yet`: a path of capture v1. */
-  readonly kind: 'events' | 'flags' | 'not served yet'
+  /** `events_v1`: in capture v1, whose answers tell of each event. */
+  readonly kind: 'events' | 'events_v1' | 'flags'
   readonly projectKey: string
   /** What the server's clock has to say, epoch ms. */
   readonly nowMs: number
@@ -122,10 +122,28 @@ export function snapshotRequests(): Recorded[] {
     const items = body.batch as Item[]
     const nowMs = Math.max(...items.map(({ timestamp }) => wholeMs(timestamp!)))
     if ('created_at' in body) {
-      return { ...common, kind: 'not served yet', nowMs, path: '/i/v1/analytics/events', expected: [] }
+      const headers = { ...common.headers, ...headersOfV1(common.projectKey, items, nowMs) }
+      const path = '/i/v1/analytics/events'
+      return { ...common, kind: 'events_v1', headers, nowMs, path, expected: items.map(storedOf) }
     }
     return { ...common, kind: 'events', nowMs, path: path ?? '/batch/', expected: items.map(storedOf) }
   })
+}
+
+/** As posthog-go sends them; the snapshots are of bodies alone. What the events say of their library, the header says too. */
+function headersOfV1(projectKey: string, items: readonly Item[], nowMs: number): Readonly<Record<string, string>> {
+  const { $lib = 'posthog-go', $lib_version: version = '1.23.1' } = Object.assign(
+    {},
+    ...items.map(item => item.properties),
+  )
+  return {
+    authorization: `Bearer ${projectKey}`,
+    'user-agent': 'posthog-go/1.23.1',
+    'posthog-sdk-info': `${$lib}/${version}`,
+    'posthog-attempt': '1',
+    'posthog-request-id': '00000000-0000-4000-8000-000000000001',
+    'posthog-request-timestamp': new Date(nowMs).toISOString(),
+  }
 }
 
 /** @param projectKey for all of them. */

@@ -56,8 +56,12 @@ describe('recorded requests, sent to a whole instance', () => {
           assert.equal(status, 200, text)
           assert.deepEqual(Object.keys((JSON.parse(text) as { flags: object }).flags), [])
           break
-        case 'not served yet':
-          assert.equal(status, 404, text)
+        case 'events_v1':
+          assert.equal(status, 200, text)
+          for (const expected of request.expected) {
+            assert.deepEqual(JSON.parse(text).results[expected.uuid!], { result: 'ok' })
+            assertStored(storedByKey.get(request.projectKey)!, expected)
+          }
       }
     })
   }
