@@ -94,6 +94,7 @@ function readOthers(headers: RequestHeaders): Result<Omit<V1Headers, 'token'>, W
 
 function readEncoding(sent: string | null): Result<V1Encoding, WireError> {
   if (sent === null) return ok('')
+  if (!isVisible(sent)) return err(notVisible('content-encoding'))
   const encoding = sent.toLowerCase()
   switch (encoding) {
     case 'gzip':

@@ -140,6 +140,7 @@ describe('v1 capture, headers', () => {
       await assertError(send(server, good, { authorization: `Bearer ${token}` }), 401, 'invalid_api_token')
     for (const encoding of ['', 'identity', 'gzip, br'])
       await assertError(send(server, good, { 'content-encoding': encoding }), 415, 'unsupported_encoding')
+    await assertError(send(server, good, { 'content-encoding': 'gz\u00efp' }), 400, 'invalid_header_value')
   })
 
   it('are judged before the body is there', async t => {
