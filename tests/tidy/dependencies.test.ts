@@ -11,7 +11,7 @@ describe('packages', () => {
     const missing = files.flatMap(file => {
       const source = readFileSync(file, 'utf8').replace(/^import type .*$|^\s*(\/\/|\*|\/\*).*$/gm, '')
       const loaded = source.matchAll(
-        /(?:from\s+|import\s*\(\s*|import\s+|(?:require|\.resolve|url\))\(?\s*)'([^'.#/][^']*)'/g,
+        /(?:from\s+|import\s*\(\s*|import\s+|(?:(?<!')require|\.resolve|url\))\(?\s*)'([^'.#/][^']*)'/g,
       )
       return [...loaded]
         .map(match => match[1]!)

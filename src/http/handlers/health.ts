@@ -1,7 +1,9 @@
 // Liveness, readiness and metrics: what load balancers, operators and Prometheus ask.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Route, sendJson } from '../route.ts'
+import { nearMiss } from '#core/nearest-name.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Route, sendError, sendJson } from '../route.ts'
 
 /** Each part is `ok` or a short reason code. */
 export interface Readiness {
@@ -21,8 +23,10 @@ export function healthRoutes(deps: HealthDeps): Route[] {
   return [
     open('GET', '/_liveness', (_request, reply) => sendJson(reply, 200, '{"status":"ok"}')),
     open('GET', '/_readiness', (request, reply) => {
+      const misread = misreadQuery(request.query as Query)
+      if (misread !== null) return sendError(reply, misread)
       const readiness = deps.readiness()
-      sendJson(reply, isReady(readiness, request) ? 200 : 503, JSON.stringify(readiness))
+      sendJson(reply, isReady(readiness, request.query as Query) ? 200 : 503, JSON.stringify(readiness))
     }),
     // The text that load balancers set up for PostHog look for. Source: docs/wire/ingestion.md 1.1.
     open(
@@ -46,11 +50,34 @@ export function metricsRoute(deps: HealthDeps): Route {
   }
 }
 
+type Query = Readonly<Record<string, string | readonly string[]>>
+
+const parameter = 'require'
+const parts = ['flags', 'capture', 'processing'] as const satisfies readonly (keyof Readiness)[]
+
+/**
+ * A part that is asked for and does not exist, or under another name, would be answered 200 whatever became of it. Other
+ * parameters are nobody's business: load balancers add some against caches.
+ * Source: ours, docs/operating/overload.md.
+ */
+function misreadQuery(query: Query): WireError | null {
+  for (const name of Object.keys(query)) {
+    if (name !== parameter && nearMiss(name, [parameter]) !== null)
+      return wireError(400, 'invalid_input', `Unknown parameter ${name}. Did you mean ${parameter}?`, name)
+  }
+  const unknown = requiredParts(query).find(part => !(parts as readonly string[]).includes(part))
+  if (unknown === undefined) return null
+  return wireError(400, 'invalid_input', `Nothing is called so here. There are ${parts.join(', ')}.`, parameter)
+}
+
 /** Ready while flags can be answered: a full disk must not take flags out of a load balancer. Source: ours. */
-function isReady(readiness: Readiness, request: FastifyRequest): boolean {
-  if (readiness.flags !== 'ok') return false
-  const { require } = request.query as { require?: unknown }
-  return require !== 'capture' || readiness.capture === 'ok'
+function isReady(readiness: Readiness, query: Query): boolean {
+  const required = requiredParts(query)
+  return parts.every(part => readiness[part] === 'ok' || (part !== 'flags' && !required.includes(part)))
+}
+
+function requiredParts(query: Query): readonly string[] {
+  return [query[parameter] ?? []].flat().filter(part => part !== '')
 }
 
 function open(method: 'GET', path: string, handler: (request: FastifyRequest, reply: FastifyReply) => void): Route {
