@@ -1,9 +1,14 @@
 // What a start prints for the person at the terminal: where it listens, the keys, and three things to try.
 
+import { statfsSync } from 'node:fs'
 import type { Config } from '../config.ts'
 import type { Service } from './start-service.ts'
 
-export function firstSteps(service: Service, config: Config): string {
+/** A small batch, and what a segment of the log takes besides: less room than this, and captures are refused. */
+const roomForCapture = 64 * 1024
+
+/** @param service of which only what is printed is read. */
+export function firstSteps(service: Pick<Service, 'url' | 'adminUrl' | 'bootstrapped'>, config: Config): string {
   const { projectKey, personalKey, ignoredProjectKey } = service.bootstrapped
   const api = service.adminUrl ?? service.url
   const lines = ['', `  Pennon is serving on ${service.url}`, '']
@@ -14,11 +19,37 @@ export function firstSteps(service: Service, config: Config): string {
   lines.push(`  Data              ${config.dataFolder}`, '')
   if (ignoredProjectKey)
     lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')
-  if (projectKey !== null) lines.push(...thingsToTry(service.url, api, projectKey, personalKey))
+  for (const line of cautions(config)) lines.push(`  ${line}`, '')
+  if (projectKey !== null) lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   return `${lines.join('\n')}\n`
 }
 
-function thingsToTry(url: string, api: string, projectKey: string, personalKey: string | null): string[] {
+/** What the settings do that a newcomer would take for a fault: a line each, with the way out. */
+function cautions({ importOnly, logBytesMax, freeBytesMin, dataFolder }: Config): string[] {
+  const { bavail, bsize } = statfsSync(dataFolder)
+  const freeBytes = bavail * bsize
+  return [
+    ...(importOnly
+      ? ['Import-only: only batches with historical_migration are kept (PENNON_IMPORT_ONLY=false takes all events).']
+      : []),
+    ...(logBytesMax < roomForCapture
+      ? [`Capture answers 503: PENNON_LOG_MAX_BYTES is ${logBytesMax} bytes, too few for any log. Raise it.`]
+      : []),
+    ...(freeBytes - freeBytesMin < roomForCapture
+      ? [
+          `Capture answers 503: ${freeBytes} bytes are free, PENNON_MIN_FREE_BYTES is ${freeBytesMin}. Make room or lower it.`,
+        ]
+      : []),
+  ]
+}
+
+function thingsToTry(
+  url: string,
+  api: string,
+  projectKey: string,
+  personalKey: string | null,
+  importOnly: boolean,
+): string[] {
   const key = personalKey ?? '<personal API key>'
   return [
     '  Try:',
@@ -29,9 +60,16 @@ function thingsToTry(url: string, api: string, projectKey: string, personalKey: 
     '  2. Evaluate it for a user',
     `     curl -X POST '${url}/decide?v=3' -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "distinct_id": "ada"}'`,
     '',
-    '  3. Send an event, then look at it',
-    `     curl -X POST ${url}/capture/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "event": "$pageview", "distinct_id": "ada"}'`,
-    `     curl '${api}/api/projects/@current/events/' -H 'Authorization: Bearer ${key}'`,
+    ...(importOnly
+      ? [
+          '  3. Import an event, then look at it',
+          `     curl -X POST ${url}/batch/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "historical_migration": true, "batch": [{"event": "$pageview", "distinct_id": "ada", "timestamp": "2026-01-01T00:00:00Z"}]}'`,
+        ]
+      : [
+          '  3. Send an event, then look at it',
+          `     curl -X POST ${url}/capture/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "event": "$pageview", "distinct_id": "ada"}'`,
+        ]),
+    `     curl '${api}/api/projects/@current/events/${importOnly ? '?after=2025-12-31' : ''}' -H 'Authorization: Bearer ${key}'`,
     '',
     '  Stop with Ctrl-C; the data stays. More: README.md',
     '',

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { describe, it } from 'node:test'
+import { readConfig } from '../config.ts'
+import { firstSteps } from './first-steps.ts'
+
+function banner(settings: Record<string, string>): string {
+  const config = readConfig({ PENNON_DATA: tmpdir(), PENNON_MIN_FREE_BYTES: '0', ...settings })
+  assert.ok(config.ok)
+  const bootstrapped = { projectKey: 'key', personalKey: null, ignoredProjectKey: false }
+  return firstSteps({ url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped }, config.value)
+}
+
+describe('what a start prints', () => {
+  it('says nothing of limits that leave room, and shows how to send an event', () => {
+    const text = banner({})
+    assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
+    assert.match(text, /\/capture\//)
+  })
+
+  it('warns when the limits of the log or of the disk leave no room for any event', () => {
+    assert.match(banner({ PENNON_LOG_MAX_BYTES: '10' }), /503: PENNON_LOG_MAX_BYTES is 10 bytes.*Raise it/)
+    assert.match(banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }), /503: \d+ bytes are free, PENNON_MIN_FREE_BYTES is/)
+  })
+
+  it('says that an instance takes imports only, and shows one', () => {
+    const text = banner({ PENNON_IMPORT_ONLY: 'true' })
+    assert.match(text, /Import-only: only batches with historical_migration are kept/)
+    assert.match(text, /\/batch\/.*"historical_migration": true/)
+    assert.ok(!text.includes('/capture/'), text)
+  })
+})
