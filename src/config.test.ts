@@ -28,6 +28,14 @@ describe('readConfig', () => {
     assert.match(config.error, /Did you mean PENNON_REROUTE_OLDER_THAN_DAYS\?/)
   })
 
+  it('refuses one port for both of its servers, unless the system chooses', () => {
+    const same = readConfig({ PORT: '9000', PENNON_ADMIN_PORT: '9000' })
+    assert.ok(!same.ok)
+    assert.match(same.error, /PORT and PENNON_ADMIN_PORT are both 9000/)
+    assert.ok(!readConfig({ PENNON_ADMIN_PORT: '8000' }).ok)
+    assert.ok(readConfig({ PORT: '0', PENNON_ADMIN_PORT: '0' }).ok)
+  })
+
   it('guesses nothing when an unknown PENNON_ name is near no setting', () => {
     const config = readConfig({ PENNON_FOO: '1' })
     assert.ok(!config.ok)

@@ -248,6 +248,8 @@ export function readConfig(environment: Environment): Result<Config, string> {
   }
   if (config.databaseReadUrl !== null && config.databaseUrl === null)
     return err('DATABASE_READ_URL is set without DATABASE_URL; set both, or neither.')
+  if (config.adminPort === config.port && config.port !== 0)
+    return err(`PORT and PENNON_ADMIN_PORT are both ${config.port}; set one of them to another port.`)
   return ok(Object.freeze(config) as unknown as Config)
 }
 

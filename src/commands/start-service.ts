@@ -240,14 +240,18 @@ function granted<T>(result: Result<T, string>): T {
   throw new StartRefused(result.error)
 }
 
-function startFailure(cause: Error & { code?: string }, config: Config): string {
+function startFailure(cause: Error & { code?: string; syscall?: string; port?: number }, config: Config): string {
   if (cause instanceof StartRefused) return cause.message
-  const place = `${config.host}:${config.port}`
+  const { port = config.port } = cause
+  const setting = port !== config.port && port === config.adminPort ? 'PENNON_ADMIN_PORT' : 'PORT'
+  const place = `${config.host}:${port}`
   if (cause.code === 'EADDRINUSE')
-    return `The address ${place} is in use by another program. Stop it, or set PORT to a free port.`
+    return `The address ${place} is in use by another program. Stop it, or set ${setting} to a free port.`
   if (cause.code === 'EACCES')
-    return `The address ${place} may not be used by this user. Set PORT to a port above 1023.`
+    return `The address ${place} may not be used by this user. Set ${setting} to a port above 1023.`
   if (cause.code === 'EADDRNOTAVAIL')
     return `The address ${config.host} is not one of this machine's. Set HOST to one that is.`
+  if (cause.syscall === 'getaddrinfo')
+    return `No address is found for HOST ${config.host} (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
   return `The start failed: ${cause.message}`
 }

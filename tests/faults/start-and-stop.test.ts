@@ -57,7 +57,16 @@ describe('a start that cannot go on says why in one line and ends with 2', () =>
       await runCli(['serve'], { PORT: String(port), PENNON_DATA: folder }),
       new RegExp(`${port}.*in use.*PORT`),
     )
+    assertRefused(
+      await runCli(['serve'], { PORT: '0', PENNON_ADMIN_PORT: String(port), PENNON_DATA: folder }),
+      new RegExp(`${port}.*in use.*set PENNON_ADMIN_PORT`),
+    )
     assert.ok(!existsSync(join(folder, 'state.db')), 'keys were made that nobody was shown')
+  })
+
+  it('when nothing is known of the host to listen on', async t => {
+    const settings = { HOST: 'nonsense.invalid', PORT: '0', PENNON_DATA: tempDir(t) }
+    assertRefused(await runCli(['serve'], settings), /HOST nonsense\.invalid.*Set HOST/)
   })
 
   it('when the data folder cannot be written', async t => {
