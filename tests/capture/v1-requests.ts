@@ -1,6 +1,8 @@
 // Requests of capture protocol v1 as tests send them.
 
-import { testToken } from '../support/capture-server.ts'
+import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
+import { type CaptureServer, testToken } from '../support/capture-server.ts'
 
 export const requestId = '6b0f8f0e-6a57-4c3a-9f7c-0a0a0a0a0a0a'
 
@@ -31,4 +33,58 @@ export function v1Event(index: number, over: object = {}): object {
 
 export function v1Batch(events: readonly unknown[], over: object = {}): string {
   return JSON.stringify({ created_at: '2025-07-01T11:00:00Z', batch: events, ...over })
+}
+
+export const v1Path = '/i/v1/analytics/events'
+
+export type V1Headers = Readonly<Record<string, string | undefined>>
+
+export interface V1Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
+  readonly json: any
+}
+
+/** With exactly these headers; what is undefined is left out. */
+export function sendV1(
+  server: CaptureServer,
+  body: string | Uint8Array,
+  over: V1Headers = {},
+  { to = v1Path, method = 'POST' } = {},
+): Promise<V1Answer> {
+  const headers = Object.fromEntries(
+    Object.entries({ ...v1Headers, ...over }).filter(([, value]) => value !== undefined),
+  )
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(server.url + to, { method, headers: headers as Record<string, string> }, response => {
+      const chunks: Buffer[] = []
+      response.on('data', chunk => chunks.push(chunk))
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString()
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          json: text === '' ? null : JSON.parse(text),
+        })
+      })
+    })
+    request.on('error', reject)
+    request.end(body)
+  })
+}
+
+export async function assertV1Error(
+  sent: Promise<V1Answer>,
+  status: number,
+  tag: string,
+  text?: string,
+): Promise<void> {
+  const { status: answered, headers, json } = await sent
+  assert.deepEqual([answered, json.error], [status, tag], JSON.stringify(json).slice(0, 500))
+  assert.deepEqual(Object.keys(json), ['error', 'error_description', 'error_uri'])
+  assert.equal(json.error_uri, `https://posthog.com/docs/${status === 402 ? 'billing/limits' : 'api'}`)
+  if (text !== undefined) assert.equal(json.error_description, text)
+  assert.equal(headers['content-type'], 'application/json')
+  assert.equal(headers['retry-after'], status >= 500 ? '1' : undefined)
 }

@@ -1,62 +1,12 @@
-// Capture protocol v1 over HTTP: the order in which headers are judged, one verdict for each event, what may be sent again.
+// Capture protocol v1 over HTTP: bodies, one verdict for each event, what may be sent again.
 
 import assert from 'node:assert/strict'
-import { request as httpRequest } from 'node:http'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
-import { requestId, uuidOf, v1Batch, v1Event, v1Headers } from './v1-requests.ts'
-
-const path = '/i/v1/analytics/events'
-
-type Headers = Readonly<Record<string, string | undefined>>
-
-interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>
-  // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
-  readonly json: any
-}
-
-/** With exactly these headers; what is undefined is left out. */
-function send(
-  server: CaptureServer,
-  body: string | Uint8Array,
-  over: Headers = {},
-  { to = path, method = 'POST' } = {},
-): Promise<Answer> {
-  const headers = Object.fromEntries(
-    Object.entries({ ...v1Headers, ...over }).filter(([, value]) => value !== undefined),
-  )
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(server.url + to, { method, headers: headers as Record<string, string> }, response => {
-      const chunks: Buffer[] = []
-      response.on('data', chunk => chunks.push(chunk))
-      response.on('end', () => {
-        const text = Buffer.concat(chunks).toString()
-        resolve({
-          status: response.statusCode!,
-          headers: response.headers,
-          json: text === '' ? null : JSON.parse(text),
-        })
-      })
-    })
-    request.on('error', reject)
-    request.end(body)
-  })
-}
-
-async function assertError(sent: Promise<Answer>, status: number, tag: string, text?: string): Promise<void> {
-  const { status: answered, headers, json } = await sent
-  assert.deepEqual([answered, json.error], [status, tag], JSON.stringify(json).slice(0, 500))
-  assert.deepEqual(Object.keys(json), ['error', 'error_description', 'error_uri'])
-  assert.equal(json.error_uri, `https://posthog.com/docs/${status === 402 ? 'billing/limits' : 'api'}`)
-  if (text !== undefined) assert.equal(json.error_description, text)
-  assert.equal(headers['content-type'], 'application/json')
-  assert.equal(headers['retry-after'], status >= 500 ? '1' : undefined)
-}
+import { startCaptureServer } from '../support/capture-server.ts'
+import { assertV1Error, sendV1, uuidOf, v1Batch, v1Event } from './v1-requests.ts'
 
 const good = v1Batch([v1Event(1)])
 const ok = { result: 'ok' }
@@ -64,125 +14,6 @@ const refusingLog = {
   append: () => Promise.reject(new PortError('event-log', 'unavailable')),
   close: () => Promise.resolve(),
 }
-
-describe('v1 capture, headers', () => {
-  it('are judged in the order of the protocol, whatever the body', async t => {
-    const server = await startCaptureServer(t)
-    // From the last one that is looked at to the first: each fault hides those before it in this list.
-    const faults: [over: Headers, status: number, tag: string, text?: string][] = [
-      [{ 'user-agent': 'caf\u00e9' }, 400, 'invalid_header_value'],
-      [{ 'posthog-request-timestamp': '2025-07-01T11:00:00' }, 400, 'invalid_header_value'],
-      [
-        { 'posthog-attempt': '0' },
-        400,
-        'invalid_header_value',
-        'invalid header value: PostHog-Attempt must be a positive integer: 0',
-      ],
-      [
-        { 'posthog-request-id': 'x' },
-        400,
-        'invalid_header_value',
-        'invalid header value: PostHog-Request-Id is not a valid UUID: x',
-      ],
-      [{ 'content-encoding': 'lz4' }, 415, 'unsupported_encoding', 'unsupported content encoding: lz4'],
-      [{ 'content-type': 'text/plain' }, 415, 'unsupported_content_type', 'unsupported content type: text/plain'],
-      [{ authorization: 'Bearer phx_x' }, 401, 'invalid_api_token', 'The provided API token is not valid.'],
-      [
-        { authorization: 'Basic abc' },
-        400,
-        'invalid_header_value',
-        'invalid header value: Authorization must use Bearer scheme',
-      ],
-      [{ 'posthog-sdk-info': undefined }, 400, 'missing_required_headers'],
-      [{ authorization: undefined }, 401, 'missing_authorization'],
-    ]
-    let all: Headers = {}
-    for (const [over, status, tag, text] of faults) {
-      await assertError(send(server, good, over), status, tag, text)
-      all = { ...all, ...over }
-      await assertError(send(server, '{', all), status, tag, text)
-    }
-    assert.deepEqual((await server.records()).events, [])
-  })
-
-  it('name all that are missing at once', async t => {
-    const server = await startCaptureServer(t)
-    const without = { 'posthog-attempt': undefined, 'user-agent': undefined, 'posthog-request-id': undefined }
-    const text = 'request is missing required headers: ["PostHog-Attempt", "PostHog-Request-Id", "user-agent"]'
-    await assertError(send(server, good, without), 400, 'missing_required_headers', text)
-    const nothing = Object.fromEntries(Object.keys(v1Headers).map(name => [name, undefined]))
-    const { json } = await send(server, good, { ...nothing, authorization: 'x' })
-    for (const name of Object.keys(v1Headers).slice(1))
-      assert.ok(json.error_description.toLowerCase().includes(`"${name}"`), name)
-  })
-
-  it('may be written in every way that the protocol allows', async t => {
-    const server = await startCaptureServer(t)
-    const ways: Headers[] = [
-      { authorization: `bEARER   ${testToken}` },
-      { 'content-type': 'Application/JSON; charset=utf-8' },
-      { 'content-encoding': 'GZIP' },
-      { 'posthog-attempt': '4294967295' },
-      { 'posthog-request-id': requestId.toUpperCase() },
-      { 'posthog-request-timestamp': '2025-07-01T13:00:00.123456789+02:00' },
-      { 'posthog-sdk-info': 'no version' },
-    ]
-    for (const [index, over] of ways.entries()) {
-      const body = v1Batch([v1Event(index)])
-      const { status, json } = await send(server, over['content-encoding'] ? gzipSync(body) : body, over)
-      assert.deepEqual([status, json], [200, { results: { [uuidOf(index)]: ok } }], JSON.stringify(over))
-    }
-    for (const attempt of ['', '1.5', '-1', 'abc', '4294967296', '0x1'])
-      await assertError(send(server, good, { 'posthog-attempt': attempt }), 400, 'invalid_header_value')
-    for (const authorization of ['Bearer', 'Bearerx', `Token ${testToken}`])
-      await assertError(send(server, good, { authorization }), 400, 'invalid_header_value')
-    for (const token of ['x'.repeat(65), 'phx_1'])
-      await assertError(send(server, good, { authorization: `Bearer ${token}` }), 401, 'invalid_api_token')
-    for (const encoding of ['', 'identity', 'gzip, br'])
-      await assertError(send(server, good, { 'content-encoding': encoding }), 415, 'unsupported_encoding')
-    await assertError(send(server, good, { 'content-encoding': 'gz\u00efp' }), 400, 'invalid_header_value')
-  })
-
-  it('are judged before the body is there', async t => {
-    const server = await startCaptureServer(t)
-    const answer = await new Promise<number>((resolve, reject) => {
-      const headers = { ...v1Headers, 'posthog-attempt': '0', 'content-length': String(99 * 1024 * 1024) }
-      const request = httpRequest(server.url + path, { method: 'POST', headers }, response => {
-        resolve(response.statusCode!)
-        request.destroy()
-      })
-      request.on('error', reject)
-      request.flushHeaders()
-    })
-    assert.equal(answer, 400)
-  })
-
-  it('of the request id and of CORS are in every answer', async t => {
-    const server = await startCaptureServer(t)
-    const origin = 'https://app.example'
-    const big = Buffer.alloc(10 * 1024 * 1024 + 1, 0x20)
-    const answers = [
-      [await send(server, good, { origin }), 200],
-      [await send(server, '', { origin }), 400],
-      [await send(server, good, { origin, authorization: undefined }), 401],
-      [await send(server, big, { origin }), 413],
-      [await send(server, '', { origin }, { method: 'GET' }), 405],
-      [
-        await send(server, '', { origin, 'access-control-request-headers': 'posthog-attempt' }, { method: 'OPTIONS' }),
-        200,
-      ],
-    ] as const
-    for (const [{ status, headers }, expected] of answers) {
-      assert.equal(status, expected)
-      assert.equal(headers['posthog-request-id'], requestId, String(status))
-      assert.equal(headers['access-control-allow-origin'], origin, String(status))
-      assert.ok(!Number.isNaN(Date.parse(String(headers.date))))
-    }
-    const { headers } = answers.at(-1)![0]
-    assert.equal(headers['access-control-allow-methods'], 'POST, OPTIONS')
-    assert.equal(headers['access-control-allow-headers'], 'posthog-attempt')
-  })
-})
 
 describe('v1 capture, bodies', () => {
   it('are refused as a whole when anything in them has a wrong type, and kept where the project finds them', async t => {
@@ -208,7 +39,7 @@ describe('v1 capture, bodies', () => {
       [v1Batch([v1Event(1)]).replace('"index":1', `"deep":${'['.repeat(200)}${']'.repeat(200)}`), 'batch'],
     ]
     for (const [body, field] of bad) {
-      await assertError(send(server, body), 400, 'request_parsing_error', 'Failed to parse request body.')
+      await assertV1Error(sendV1(server, body), 400, 'request_parsing_error', 'Failed to parse request body.')
       const { rejects } = await server.records()
       assert.equal(rejects.at(-1)?.field, field, body.slice(0, 100))
     }
@@ -216,21 +47,21 @@ describe('v1 capture, bodies', () => {
     assert.deepEqual([events.length, rejects.length], [0, bad.length])
     assert.deepEqual(rejects.at(-2)!.body, bad.at(-2)![0])
     const latin1 = Buffer.from(v1Batch([v1Event(1, { properties: { text: 'é' } })]), 'latin1')
-    await assertError(send(server, latin1), 400, 'request_parsing_error')
+    await assertV1Error(sendV1(server, latin1), 400, 'request_parsing_error')
   })
 
   it('are refused for what they say of the batch, first the envelope, then the uuids', async t => {
     const server = await startCaptureServer(t)
-    await assertError(send(server, ''), 400, 'empty_body', 'request body is empty')
-    await assertError(send(server, v1Batch([], { created_at: 'x' })), 400, 'empty_batch', 'request batch is empty')
+    await assertV1Error(sendV1(server, ''), 400, 'empty_body', 'request body is empty')
+    await assertV1Error(sendV1(server, v1Batch([], { created_at: 'x' })), 400, 'empty_batch', 'request batch is empty')
     const when = 'invalid batch: created_at is not valid RFC 3339: yesterday'
     const bothBad = v1Batch([v1Event(1, { uuid: 'x' })], { created_at: 'yesterday' })
-    await assertError(send(server, bothBad), 400, 'invalid_batch', when)
-    await assertError(send(server, v1Batch([v1Event(1), v1Event(2, { uuid: ' ' })])), 400, 'missing_event_uuid')
-    await assertError(send(server, v1Batch([v1Event(1, { uuid: 'x' })])), 400, 'invalid_event_uuid')
+    await assertV1Error(sendV1(server, bothBad), 400, 'invalid_batch', when)
+    await assertV1Error(sendV1(server, v1Batch([v1Event(1), v1Event(2, { uuid: ' ' })])), 400, 'missing_event_uuid')
+    await assertV1Error(sendV1(server, v1Batch([v1Event(1, { uuid: 'x' })])), 400, 'invalid_event_uuid')
     const twice = v1Batch([v1Event(1), v1Event(2), v1Event(3, { uuid: ` ${uuidOf(1).toUpperCase()} ` })])
-    await assertError(
-      send(server, twice),
+    await assertV1Error(
+      sendV1(server, twice),
       400,
       'duplicate_event_uuid',
       `duplicate event uuid: ${uuidOf(1).toUpperCase()}`,
@@ -249,20 +80,20 @@ describe('v1 capture, bodies', () => {
     ]
     for (const [index, [encoding, compress]] of encodings.entries()) {
       const body = compress(v1Batch([v1Event(index, { properties: { text: 'Größe' } })]))
-      const { json } = await send(server, body, { 'content-encoding': encoding })
+      const { json } = await sendV1(server, body, { 'content-encoding': encoding })
       assert.deepEqual(json, { results: { [uuidOf(index)]: ok } }, encoding)
     }
     const { events } = await server.records()
     for (const event of events) assert.equal(JSON.parse(event.propertiesJson).text, 'Größe')
     for (const encoding of ['gzip', 'deflate', 'br', 'zstd']) {
-      const sent = send(server, 'these are no such bytes', { 'content-encoding': encoding })
-      await assertError(sent, 400, 'request_decoding_error', 'Failed to decode request body.')
+      const sent = sendV1(server, 'these are no such bytes', { 'content-encoding': encoding })
+      await assertV1Error(sent, 400, 'request_decoding_error', 'Failed to decode request body.')
     }
   })
 
   it('are bounded as sent and as decompressed', async t => {
     const server = await startCaptureServer(t)
-    const sent = await send(server, Buffer.alloc(10 * 1024 * 1024 + 1, 0x20))
+    const sent = await sendV1(server, Buffer.alloc(10 * 1024 * 1024 + 1, 0x20))
     assert.equal(sent.json.error_description, 'payload too large: Request body exceeds limit of 10485760 bytes')
     const zeros = Buffer.alloc(51 * 1024 * 1024)
     for (const [encoding, compress] of [
@@ -270,7 +101,7 @@ describe('v1 capture, bodies', () => {
       ['br', (bytes: Buffer) => brotliCompressSync(bytes, { params: { 1: 1 } })],
       ['zstd', zstdCompressSync],
     ] as const)
-      await assertError(send(server, compress(zeros), { 'content-encoding': encoding }), 413, 'payload_too_large')
+      await assertV1Error(sendV1(server, compress(zeros), { 'content-encoding': encoding }), 413, 'payload_too_large')
   })
 
   it('that would hold the event loop come out of a thread as they would of it', async t => {
@@ -278,7 +109,7 @@ describe('v1 capture, bodies', () => {
     const events = Array.from({ length: 3_000 }, (_, index) =>
       v1Event(index, index % 100 === 7 ? { distinct_id: '' } : { properties: { text: 'ü'.repeat(400) } }),
     )
-    const { json } = await send(server, gzipSync(v1Batch(events)), { 'content-encoding': 'gzip' })
+    const { json } = await sendV1(server, gzipSync(v1Batch(events)), { 'content-encoding': 'gzip' })
     const results = Object.entries(json.results)
     assert.deepEqual(
       results.map(([uuid]) => uuid),
@@ -311,7 +142,7 @@ describe('v1 capture, events', () => {
       [{ properties: undefined, session_id: null, options: null }, null],
     ]
     const events = cases.map(([over], index) => v1Event(index, over))
-    const { status, headers, json } = await send(server, v1Batch(events))
+    const { status, headers, json } = await sendV1(server, v1Batch(events))
     assert.equal(status, 200)
     assert.equal(headers['retry-after'], undefined)
     for (const [index, [, details]] of cases.entries())
@@ -340,7 +171,7 @@ describe('v1 capture, events', () => {
   it('may name a tour by an integer of 64 bits, among options of other kinds', async t => {
     const server = await startCaptureServer(t)
     const options = `{"product_tour_id":9,"unknown":{"a":1},"product_tour_id":18446744073709551615,"cookieless_mode":1.0}`
-    await send(server, v1Batch([v1Event(1, { distinct_id: 'é' })]).replace('"properties"', `"options":${options},$&`))
+    await sendV1(server, v1Batch([v1Event(1, { distinct_id: 'é' })]).replace('"properties"', `"options":${options},$&`))
     const [event] = (await server.records()).events
     const { $product_tour_id: tour, $cookieless_mode: cookieless } = JSON.parse(event!.propertiesJson)
     assert.deepEqual([tour, cookieless], ['18446744073709551615', true])
@@ -348,13 +179,13 @@ describe('v1 capture, events', () => {
 
   it('may all be dropped: the answer is 200 still', async t => {
     const server = await startCaptureServer(t)
-    const { status, json } = await send(server, v1Batch([v1Event(1, { event: '' })]))
+    const { status, json } = await sendV1(server, v1Batch([v1Event(1, { event: '' })]))
     assert.deepEqual([status, json.results[uuidOf(1)].result], [200, 'drop'])
   })
 
   it('of ids that are nobody’s are stored without a person', async t => {
     const server = await startCaptureServer(t)
-    const { json } = await send(server, v1Batch([v1Event(1, { distinct_id: ' Undefined ' })]))
+    const { json } = await sendV1(server, v1Batch([v1Event(1, { distinct_id: ' Undefined ' })]))
     assert.deepEqual(json.results[uuidOf(1)], { result: 'ok', details: 'person_processing_disabled' })
     const [event] = (await server.records()).events
     assert.deepEqual([event!.distinctId, event!.personProcessingForcedOff], ['Undefined', true])
@@ -364,8 +195,8 @@ describe('v1 capture, events', () => {
     const server = await startCaptureServer(t)
     const late = { 'posthog-request-timestamp': '2025-07-01T11:00:10Z', 'x-forwarded-for': '203.0.113.9' }
     const lib = { $lib: 'mine' }
-    await send(server, v1Batch([v1Event(1, { properties: lib, session_id: 's1' })]), late)
-    await send(server, v1Batch([v1Event(2)], { capture_internal: true }), late)
+    await sendV1(server, v1Batch([v1Event(1, { properties: lib, session_id: 's1' })]), late)
+    await sendV1(server, v1Batch([v1Event(2)], { capture_internal: true }), late)
     const [event, internal] = (await server.records()).events
     assert.equal(new Date(event!.timestampMs).toISOString(), '2025-07-01T10:59:48.123Z')
     assert.equal(event!.sentAtMs, Date.parse('2025-07-01T11:00:10Z'))
@@ -384,7 +215,7 @@ describe('v1 capture, events', () => {
       close: () => log.close(),
     })
     const server = await startCaptureServer(t, { wrapLog })
-    await send(server, v1Batch([v1Event(4, { event: '' })]))
+    await sendV1(server, v1Batch([v1Event(4, { event: '' })]))
     // What is dropped travels with the events, so that an import's rejects do not stand in the way of live events.
     assert.deepEqual(lanes.splice(0), ['main'])
     const events = [
@@ -392,7 +223,7 @@ describe('v1 capture, events', () => {
       v1Event(2, { timestamp: 'once' }),
       v1Event(3, { event: '$exception' }),
     ]
-    const { json } = await send(server, v1Batch(events, { historical_migration: true }))
+    const { json } = await sendV1(server, v1Batch(events, { historical_migration: true }))
     assert.deepEqual(json.results[uuidOf(2)], { result: 'drop', details: 'invalid_event_timestamp' })
     const { events: stored, rejects } = await server.records()
     const flags = stored.map(({ lane, historicalMigration, sentAtMs }) => [lane, historicalMigration, sentAtMs])
@@ -407,7 +238,7 @@ describe('v1 capture, events', () => {
   it('on the AI path are AI events', async t => {
     const server = await startCaptureServer(t)
     const events = [v1Event(1, { event: '$ai_generation' }), v1Event(2)]
-    const { json } = await send(server, v1Batch(events), {}, { to: '/i/v1/ai/events/' })
+    const { json } = await sendV1(server, v1Batch(events), {}, { to: '/i/v1/ai/events/' })
     assert.deepEqual(json.results, {
       [uuidOf(1)]: ok,
       [uuidOf(2)]: { result: 'drop', details: 'misrouted_event' },
@@ -421,9 +252,9 @@ describe('v1 capture, keys and the log', () => {
   it('refuses the key of no project, unless such keys are accepted', async t => {
     const authorization = 'Bearer phc_unknown'
     const refusing = await startCaptureServer(t)
-    await assertError(send(refusing, good, { authorization }), 401, 'invalid_api_token')
+    await assertV1Error(sendV1(refusing, good, { authorization }), 401, 'invalid_api_token')
     const accepting = await startCaptureServer(t, { unknownKeys: 'accept' })
-    const { status, json } = await send(accepting, good, { authorization })
+    const { status, json } = await sendV1(accepting, good, { authorization })
     assert.deepEqual([status, json.results[uuidOf(1)]], [200, ok])
     assert.deepEqual(await accepting.records(), { events: [], rejects: [] })
   })
@@ -431,7 +262,7 @@ describe('v1 capture, keys and the log', () => {
   it('asks for what the log does not take once more, and for nothing else', async t => {
     const server = await startCaptureServer(t, { wrapLog: () => refusingLog })
     const events = [v1Event(1), v1Event(2, { event: '' }), v1Event(3, { distinct_id: 'null' })]
-    const { status, headers, json } = await send(server, v1Batch(events))
+    const { status, headers, json } = await sendV1(server, v1Batch(events))
     assert.deepEqual([status, headers['retry-after']], [200, '1'])
     const retry = { result: 'retry', details: 'not_persisted' }
     assert.deepEqual(json.results, {
@@ -439,7 +270,7 @@ describe('v1 capture, keys and the log', () => {
       [uuidOf(2)]: { result: 'drop', details: 'missing_event_name' },
       [uuidOf(3)]: retry,
     })
-    const allBad = await send(server, v1Batch([v1Event(4, { event: '' })]))
+    const allBad = await sendV1(server, v1Batch([v1Event(4, { event: '' })]))
     assert.deepEqual([allBad.status, allBad.headers['retry-after']], [200, undefined])
     assert.equal(allBad.json.results[uuidOf(4)].result, 'drop')
     // They are never sent again, and no record of the log tells of them.
@@ -453,7 +284,7 @@ describe('v1 capture, keys and the log', () => {
     })
     const server = await startCaptureServer(t, { wrapLog, rerouteOlderThanDays: 1 })
     const old = v1Event(1, { timestamp: '2025-06-01T00:00:00Z' })
-    const { json } = await send(server, v1Batch([old, v1Event(2, { event: '' })]))
+    const { json } = await sendV1(server, v1Batch([old, v1Event(2, { event: '' })]))
     assert.deepEqual(json.results[uuidOf(1)], { result: 'retry', details: 'not_persisted' })
     const { rejects } = await server.records()
     assert.deepEqual([rejects.length, [...server.refused]], [1, []])
@@ -463,13 +294,13 @@ describe('v1 capture, keys and the log', () => {
     const threadEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
     const crashing = await startCaptureServer(t, { threadEntry })
     const events = Array.from({ length: 2_500 }, (_, index) => v1Event(index, index === 0 ? { event: 'crash' } : {}))
-    await assertError(send(crashing, v1Batch(events)), 503, 'service_unavailable', 'Service Unavailable')
+    await assertV1Error(sendV1(crashing, v1Batch(events)), 503, 'service_unavailable', 'Service Unavailable')
     const corrupt = { ...refusingLog, append: () => Promise.reject(new PortError('event-log', 'corrupt')) }
     const broken = await startCaptureServer(t, { wrapLog: () => corrupt })
-    await assertError(send(broken, good), 500, 'internal_error', 'Internal Server Error')
+    await assertV1Error(sendV1(broken, good), 500, 'internal_error', 'Internal Server Error')
     // A drop would be final, and nobody knows yet whose project is to find it.
     const findProject = () => Promise.reject(new PortError('definition-store', 'unavailable'))
     const lost = await startCaptureServer(t, { findProject })
-    await assertError(send(lost, v1Batch([v1Event(1, { event: '' })])), 503, 'service_unavailable')
+    await assertV1Error(sendV1(lost, v1Batch([v1Event(1, { event: '' })])), 503, 'service_unavailable')
   })
 })
