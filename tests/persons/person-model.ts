@@ -283,7 +283,7 @@ function mapsOf({ properties, set }: ModelEvent): Maps {
   }
 }
 
-/** An exception shows its maps on the event and does nothing to the person. */
+/** An exception shows its maps on the event and changes nobody; it may make a person, though. */
 function changesPersons({ name }: ModelEvent): boolean {
   return name !== '$exception'
 }
@@ -293,7 +293,7 @@ function isImport({ lane }: ModelEvent): boolean {
 }
 
 function aPersonOf(creatorId: string, event: ModelEvent, maps: Maps): ModelPerson {
-  const { set, setOnce } = changesPersons(event) ? maps : noMaps
+  const { set, setOnce } = maps
   const properties = new ModelProperties()
   if (isImport(event)) writeImport(properties, event, maps)
   else {

@@ -117,19 +117,19 @@ function tieToPerson(context: EventContext, item: ParsedEvent, use: ProfileUse, 
   const { state, warn } = context
   const { event, properties } = item
   if (use === 'full') {
-    const updates = event.name !== '$exception'
     const { person, isTooLarge } = applyPersonEvent(
       state,
       {
         distinctId: event.distinctId,
         merge: mergeOf(context, item),
-        set: updates ? maps.set : null,
-        setOnce: updates ? maps.setOnce : null,
-        unset: updates && properties.$unset !== undefined ? unsetOf(item) : noKeys,
+        set: maps.set,
+        setOnce: maps.setOnce,
+        unset: properties.$unset === undefined ? noKeys : unsetOf(item),
         timestampMs: event.timestampMs,
         uuid: event.uuid,
         importJobId: event.importJobId,
         historical: event.lane === 'historical',
+        writesKnownPersons: event.name !== '$exception',
         writesFilteredKeys: event.name === '$set' || mergeEventNames.has(event.name),
       },
       warn,

@@ -11,6 +11,8 @@ import { emptyProfile } from './profile.ts'
 export interface PersonEvent extends PersonUpdate {
   readonly distinctId: string
   readonly merge: MergeRequest | null
+  /** False: properties are written only to a person that the event makes. Source: docs/wire/ingestion.md 6.3, 6.6. */
+  readonly writesKnownPersons: boolean
 }
 
 export type RaiseWarning = (type: string, details: JsonObject) => void
@@ -101,7 +103,7 @@ function updatePerson(
 ): PersonOutcome {
   let changed = false
   let isTooLarge = false
-  const profile = applyPersonUpdate(person, event)
+  const profile = event.writesKnownPersons ? applyPersonUpdate(person, event) : null
   if (profile !== null) {
     const propertiesJson = JSON.stringify(profile.properties)
     isTooLarge = exceedsPersonLimit(propertiesJson)

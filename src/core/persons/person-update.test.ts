@@ -74,10 +74,11 @@ describe('updating a person', () => {
     assert.deepEqual([withMore.properties.$current_url, withMore.properties.plan], ['/2', 'pro'])
   })
 
-  it('never updates a person by an exception', async () => {
-    const { properties, world } = await after(['$exception', { $set: { a: 1 } }], ['$exception', { $set: { a: 2 } }])
-    assert.deepEqual(properties, {})
-    assert.deepEqual(JSON.parse(world.rows[0]!.propertiesJson).$set, { a: 1 })
+  it('never updates a person by an exception, which may be the first event of one', async () => {
+    const update = { $set: { a: 2, b: 2 }, $set_once: { c: 2 }, $unset: ['a'] }
+    const { properties, person, world } = await after(['$exception', { $set: { a: 1 } }], ['$exception', update])
+    assert.deepEqual([properties, person.version], [{ a: 1 }, 0])
+    assert.deepEqual(JSON.parse(world.rows[1]!.propertiesJson).$set, { a: 2, b: 2 })
   })
 
   it('takes $os_name for $os, on the event and the person', async () => {
