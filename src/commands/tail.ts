@@ -64,10 +64,20 @@ function lineOf(kind: string, data: Data): string {
     case 'event':
       return [data.captured_at, data.event, data.distinct_id, JSON.stringify(data.properties)].join('  ')
     case 'rejected':
-      return [data.received_at, `rejected: ${data.reason}`, data.distinct_id, data.body].join('  ')
+      return rejectLine(data)
     default:
       return `# ${kind} ${JSON.stringify(data)}`
   }
+}
+
+/** Enough to know it again; `--json` prints all of it, and so does the list of rejects. */
+const bodyCharsMax = 200
+
+function rejectLine({ received_at: receivedAt, reason, field, distinct_id: distinctId, body }: Data): string {
+  const text = String(body)
+  const shown = text.length > bodyCharsMax ? `${text.slice(0, bodyCharsMax)}…` : text
+  const at = field === '' || field === null || field === undefined ? '' : ` (${field})`
+  return [receivedAt, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
 }
 
 /** What clients sent may not move the cursor. */

@@ -225,6 +225,17 @@ describe('pennon tail', () => {
     assert.match(second!, /^\S+Z {2}c {2}bob\\x0a {2}\{\}$/)
   })
 
+  it('prints of a reject its reason, the field at fault and the beginning of its body', async t => {
+    const { output } = start(t, [])
+    await eventually(() => output().startsWith('# ready {'))
+    const body = JSON.stringify({ api_key: testProjectKey, event: 'bad', properties: { long: 'x'.repeat(5_000) } })
+    assert.equal((await fetch(`${front.url}/capture/`, { method: 'POST', body })).status, 400)
+    await eventually(() => /rejected: .*\n/.test(output()))
+    const line = /^.*rejected: .*$/m.exec(output())![0]
+    assert.match(line, /rejected: missing_distinct_id \(\S*distinct_id\) .*x…$/)
+    assert.ok(line.length < 400, line)
+  })
+
   it('says in one line why it may not', async t => {
     const { output, ended } = start(t, [], `phx_${'0'.repeat(40)}`)
     assert.equal(await ended, 2)
