@@ -88,6 +88,8 @@ export interface PreparedRequest {
   readonly protocol?: 'v0' | 'v1'
   readonly historicalMigration: boolean
   readonly eventCount: number
+  /** `$performance_event`s beside them, which nobody keeps. Absent: none. */
+  readonly performanceEventCount?: number
   readonly outcome: PreparedEvents | RefusedRequest
 }
 
@@ -97,7 +99,11 @@ export interface CaptureService {
   capturePrepared(request: PreparedRequest, receivedAtMs: number, body: RejectedBody): Promise<CaptureOutcome>
   /** Counts a refused request, and keeps it when its key belongs to a project. Never throws; nobody waits for it. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void
+  /** Counts a request that held nothing else. Never throws; nobody waits for it. */
+  countPerformanceEvents(token: string | null, count: number): void
 }
+
+const performanceReason = 'dropped_performance_event'
 
 /** One line per this long while the log refuses; the counters tell the rest. */
 const complaintPauseMs = 10_000
@@ -111,8 +117,9 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
 
   return {
     capture(request, received, body) {
-      const { token, historicalMigration, events } = request
-      const arrived: Arrived = { token, historicalMigration, eventCount: events.length, protocol: 'v0' }
+      const { token, historicalMigration, events, performanceEventCount = 0 } = request
+      const eventCount = events.length + performanceEventCount
+      const arrived: Arrived = { token, historicalMigration, eventCount, protocol: 'v0', performanceEventCount }
       return withProject(token, events.length, project => {
         if (isDiscarded(arrived)) return discard(project, arrived)
         const gate = quotaGate(project, arrived)
@@ -132,8 +139,9 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     capturePrepared(request, receivedAtMs, body) {
       return withProject(request.token, request.eventCount, async project => {
         const { outcome } = request
-        const { token, historicalMigration, eventCount, protocol = 'v0' } = request
-        const arrived: Arrived = { token, historicalMigration, eventCount, protocol }
+        const { token, historicalMigration, protocol = 'v0', performanceEventCount = 0 } = request
+        const eventCount = request.eventCount + performanceEventCount
+        const arrived: Arrived = { token, historicalMigration, eventCount, protocol, performanceEventCount }
         if (isDiscarded(arrived)) return discard(project, arrived)
         if (!('refusal' in outcome)) {
           if (outcome.main !== null) await inSlices(assignProject(outcome.main.bytes, project.id))
@@ -146,6 +154,11 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     keepRefused(input, receivedAtMs) {
       metrics.eventsRefused.inc({ reason: input.reason })
       if (input.token !== null) void keeper.keepForKey(input.token, input, receivedAtMs)
+    },
+
+    countPerformanceEvents(token, count) {
+      metrics.eventsRefused.inc({ reason: performanceReason }, count)
+      if (token !== null) void keeper.countForKey(token, performanceReason, count)
     },
   }
 
@@ -244,7 +257,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
 
   function append(
     project: Project,
-    { protocol }: Arrived,
+    { protocol, performanceEventCount }: Arrived,
     prepared: PreparedEvents,
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
@@ -254,14 +267,20 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       events: main !== null && historical === null ? eventLog.append('main', main) : appendBoth(main, historical),
       rejects: granted === 0 ? null : keeper.append(project, rejects.slice(0, granted)),
     }
-    return whenAppended(project, appended, { prepared, granted, leftOut, areDropsFinal: protocol === 'v1' })
+    return whenAppended(project, appended, {
+      prepared,
+      granted,
+      leftOut,
+      areDropsFinal: protocol === 'v1',
+      performanceEventCount,
+    })
   }
 
   /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */
   async function whenAppended(
     project: Project,
     appended: { readonly events: Promise<void>; readonly rejects: Promise<void> | null },
-    { prepared, granted, leftOut, areDropsFinal }: Appended,
+    { prepared, granted, leftOut, areDropsFinal, performanceEventCount }: Appended,
   ): Promise<CaptureOutcome> {
     const { acceptedByLane, rejects, rejectedCount } = prepared
     const quotaLeftNothing = leftOut !== null && leftOut.count > 0 && isEmpty(prepared)
@@ -274,6 +293,10 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
         countRejected(project.id, prepared, areKept === true ? granted : 0)
       }
       return outcome
+    }
+    if (performanceEventCount > 0) {
+      metrics.eventsRefused.inc({ reason: performanceReason }, performanceEventCount)
+      refused.count(project.id, performanceReason, performanceEventCount)
     }
     for (const lane in acceptedByLane) acceptedCounters.get(lane as Lane)!.inc(acceptedByLane[lane as Lane]!)
     if (leftOut !== null) countLeftOut(project, leftOut)
@@ -330,11 +353,14 @@ interface Arrived {
   readonly historicalMigration: boolean
   readonly eventCount: number
   readonly protocol: 'v0' | 'v1'
+  /** Of `eventCount`: what nobody keeps, and no record tells of. */
+  readonly performanceEventCount: number
 }
 
 /** What is known of a request whose records are on their way into the log. */
 interface Appended {
   readonly prepared: PreparedEvents
+  readonly performanceEventCount: number
   /** How many of its rejects are among them. */
   readonly granted: number
   readonly leftOut: LeftOut | null

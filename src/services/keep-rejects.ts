@@ -52,6 +52,8 @@ export interface RejectKeeper {
   keep(project: Project, input: RefusedInput, of: RefusedOf): void
   /** The same for a key that may belong to no project. Never throws. */
   keepForKey(token: string, input: RefusedInput, receivedAtMs: number): Promise<void>
+  /** Counts events of which nothing is kept. Never throws. */
+  countForKey(token: string, reason: string, count: number): Promise<void>
 }
 
 export interface RefusedOf {
@@ -69,6 +71,14 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
     grant: (projectId, count) => limiter.take(projectId, count, clock.nowMs()),
     append: (project, rejects) => eventLog.append(logLaneOf(rejects[0]!.lane), encodeRejects(project, rejects)),
     keep,
+    async countForKey(token, reason, count) {
+      try {
+        const project = await dependencies.findProject(token)
+        if (project !== null) refused.count(project.id, reason, count)
+      } catch (error) {
+        countFailure(error, dependencies)
+      }
+    },
     async keepForKey(token, input, receivedAtMs) {
       try {
         const project = await dependencies.findProject(token)

@@ -20,13 +20,14 @@ function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: st
 
 function requestOf(value: unknown, over: Partial<CaptureContext> = {}, formToken: string | null = null) {
   const parsed = parse(value, over, formToken)
-  assert.ok(parsed.ok && typeof parsed.value === 'object', JSON.stringify(parsed))
+  assert.ok(parsed.ok && typeof parsed.value === 'object' && !('kind' in parsed.value), JSON.stringify(parsed))
   return parsed.value
 }
 
 function codeOf(value: unknown, over: Partial<CaptureContext> = {}): string {
   const parsed = parse(value, over)
-  return parsed.ok ? String(parsed.value) : parsed.error.error.code
+  if (!parsed.ok) return parsed.error.error.code
+  return typeof parsed.value === 'object' && 'kind' in parsed.value ? parsed.value.kind : String(parsed.value)
 }
 
 const named = { event: 'e', distinct_id: 'u' }

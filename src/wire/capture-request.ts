@@ -47,10 +47,22 @@ export interface CaptureContext {
 }
 
 /** `token` is the key that the request names, when it could be found: refusals of known projects are kept. */
-export type CaptureRefusal = { readonly error: WireError; readonly token: string | null }
+export interface CaptureRefusal {
+  readonly error: WireError
+  readonly token: string | null
+  /** How many items it has. Absent: that could not be told. */
+  readonly eventCount?: number
+}
 
-/** `no_event_left`: there were only `$performance_event`s, which nobody keeps. */
-export type CaptureParse = Result<IncomingRequest | 'no_event_left' | 'too_much_work', CaptureRefusal>
+export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work', CaptureRefusal>
+
+/** There were only `$performance_event`s, which nobody keeps. */
+export interface NoEventLeft {
+  readonly kind: 'no_event_left'
+  /** The key that the request seems to name: it was not checked. */
+  readonly token: string | null
+  readonly eventCount: number
+}
 
 /** A value and its comma. */
 const valueBytesMin = 2
@@ -82,7 +94,10 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   const placeOf = placesOf(shape.value)
   if (items.length === 0) return refuse(captureErrors.emptyBatch)
   if (items.length > context.itemCountMax) return ok('too_much_work')
-  if (items.every(isPerformanceEvent)) return ok('no_event_left')
+  if (items.every(isPerformanceEvent)) {
+    const named = tokenOf(items, envelope, keyOutside)
+    return ok({ kind: 'no_event_left', token: named.ok ? named.value : null, eventCount: items.length })
+  }
   const token = tokenOf(items, envelope, keyOutside)
   if (!token.ok) return refuse(token.error)
   const slices = sliceItems(payload.bytes, listKey, items.length)
@@ -105,6 +120,7 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
     historicalMigration: envelope?.historical_migration === true,
     sentAtMs: sentAtOf(envelope) ?? context.querySentAtMs,
     events,
+    ...(events.length < items.length && { performanceEventCount: items.length - events.length }),
     sourceJson: index => textAt(payload, slices, kept[index]! * slicesPerItem + slice.item) ?? '',
     placeOf: index => placeOf(kept[index]!),
   })
@@ -137,7 +153,15 @@ export function readRoot(
 }
 
 export function refusalOf(root: unknown, context: CaptureContext) {
-  return (error: WireError) => err({ error, token: tokenHint(root) ?? context.fallbackToken })
+  return (error: WireError) =>
+    err({ error, token: tokenHint(root) ?? context.fallbackToken, eventCount: itemCountOf(root) })
+}
+
+function itemCountOf(root: unknown): number {
+  if (Array.isArray(root)) return Math.max(root.length, 1)
+  if (!isObject(root)) return 1
+  const list = Array.isArray(root.batch) ? root.batch : hasName(root) ? null : root.data
+  return Array.isArray(list) ? Math.max(list.length, 1) : 1
 }
 
 /** The four shapes, first match wins. Source: docs/wire/ingestion.md 2.1. */

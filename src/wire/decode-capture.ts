@@ -13,7 +13,7 @@ import {
 } from '#core/events/prepare-events.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
-import { parseCaptureRequest } from './capture-request.ts'
+import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -36,11 +36,13 @@ export interface RefusedCapture {
   readonly token: string | null
   /** What was sent, decoded where that worked, cut for the reject store; '' without a token. */
   readonly body: RejectedBody
+  /** How many items it has. Absent: that could not be told. */
+  readonly eventCount?: number
 }
 
 export type DecodedCapture =
   | { readonly kind: 'events'; readonly request: IncomingRequest; readonly body: () => RejectedBody }
-  | { readonly kind: 'no_event_left' }
+  | NoEventLeft
   | { readonly kind: 'too_much_work' }
   | RefusedCapture
 
@@ -93,11 +95,11 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
     valueCountMax: limits.valueCountMax,
   })
   if (!parsed.ok) {
-    const { error, token } = parsed.error
-    return { kind: 'refused', error, token, body: token === null ? '' : rejectedBody(payload.value.text, input) }
+    const { token } = parsed.error
+    return { kind: 'refused', ...parsed.error, body: token === null ? '' : rejectedBody(payload.value.text, input) }
   }
-  if (parsed.value === 'no_event_left') return { kind: 'no_event_left' }
   if (parsed.value === 'too_much_work') return { kind: 'too_much_work' }
+  if ('kind' in parsed.value) return parsed.value
   return { kind: 'events', request: parsed.value, body: () => rejectedBody(payload.value.text, input) }
 }
 
@@ -123,13 +125,14 @@ export type PreparedCapture =
       readonly token: string
       readonly historicalMigration: boolean
       readonly eventCount: number
+      readonly performanceEventCount?: number
       readonly outcome: PreparedEvents | RefusedRequest
       /** Of a refused request, for the reject store; else ''. */
       readonly body: RejectedBody
       /** Where they were asked for. */
       readonly verdicts?: ItemVerdicts
     }
-  | { readonly kind: 'no_event_left' }
+  | NoEventLeft
   | RefusedCapture
 
 /** Decodes, normalises and encodes in one go, up to the limits of the wire. */
@@ -145,6 +148,15 @@ export function decodeAndPrepare(input: CaptureInput, received: ReceivedRequest)
   const body = 'refusal' in outcome ? decoded.body() : ''
   const verdicts = request.itemised?.verdicts.finish()
   const eventCount = request.events.length
-  const prepared = { kind: 'prepared', token, historicalMigration, eventCount, outcome, body } as const
+  const { performanceEventCount = 0 } = request
+  const prepared = {
+    kind: 'prepared',
+    token,
+    historicalMigration,
+    eventCount,
+    performanceEventCount,
+    outcome,
+    body,
+  } as const
   return verdicts === undefined ? prepared : { ...prepared, verdicts }
 }

@@ -42,14 +42,15 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
   const parse = itemised ? parseItemisedRequest : parseCaptureRequest
   const parsed = parse(payloadOf(body), contextOf(source))
   if (!parsed.ok) return refusedFor(parsed.error)
-  return typeof parsed.value === 'string' ? nothingLeft : { kind: 'request', request: parsed.value }
+  const { value } = parsed
+  return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
 }
 
 /** In an envelope with a key: a key or a list of the item's own means nothing there. */
 function decodeItem(body: string, source: RejectSource): DecodedReject {
   const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
   if (!parsed.ok) return refusedFor(parsed.error)
-  if (typeof parsed.value === 'string') return nothingLeft
+  if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
   const { itemised, ...request } = parsed.value
   const [fault] = itemised?.faults ?? []
   if (fault !== undefined) return { kind: 'refused', reason: fault.reason, field: fault.field }

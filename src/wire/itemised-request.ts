@@ -64,6 +64,7 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
     historicalMigration: envelope?.historical_migration === true,
     sentAtMs: sentAtOf(envelope) ?? context.querySentAtMs,
     events: found.events,
+    ...(found.performanceEventCount > 0 && { performanceEventCount: found.performanceEventCount }),
     sourceJson: index => sourceAt(found.places[index]!),
     placeOf: index => placeOf(found.places[index]!),
     itemised: { verdicts: found.verdicts, places: found.places, faults: found.faults, sourceAt },
@@ -92,15 +93,23 @@ function listOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Ite
 function judge(
   { items, needsName }: ItemList,
   eventAt: (item: Fields, place: number) => ReturnType<typeof incomingEvent>,
-): { events: IncomingEvent[]; places: number[]; faults: ItemFault[]; verdicts: VerdictCollector } {
+): {
+  events: IncomingEvent[]
+  performanceEventCount: number
+  places: number[]
+  faults: ItemFault[]
+  verdicts: VerdictCollector
+} {
   const events: IncomingEvent[] = []
   const places: number[] = []
   const faults: ItemFault[] = []
   const verdicts = new VerdictCollector(items.length)
+  let performanceEventCount = 0
   for (let place = 0; place < items.length; place++) {
     const item = items[place]
     const fault = faultOfItem(item, needsName)
     if (fault === null && isPerformanceEvent(item as Fields)) {
+      performanceEventCount++
       const of = { index: place, uuid: uuidOf(item as Fields), event: nameOf(item) }
       verdicts.add({ ...of, result: 'drop', reason: 'dropped_performance_event', field: null })
       continue
@@ -117,7 +126,7 @@ function judge(
     if (faults.length < rejectCountMax)
       faults.push({ place, reason, field, uuid: uuid ?? '', name: nameOf(item) ?? '', distinctId: plainIdOf(item) })
   }
-  return { events, places, faults, verdicts }
+  return { events, performanceEventCount, places, faults, verdicts }
 }
 
 /** Why an item is no event, whatever the rules of events say; null when it may be one. */

@@ -114,6 +114,28 @@ describe('capture edge, bad input', () => {
     assert.equal((await answerOf(await server.post('/e/', json({ ...event, properties: ['a'] })))).attr, 'properties')
   })
 
+  it('counts every event of what is refused for its shape, and those that nobody keeps', async t => {
+    const server = await startCaptureServer(t)
+    const timing = { ...item, event: '$performance_event' }
+    const refused = json({ api_key: testToken, batch: [item, item, { ...item, uuid: 'nope' }] })
+    assert.equal((await server.post('/batch/', refused)).status, 400)
+    assert.equal((await server.post('/batch/', batch(item, timing, { event: 'no id' }))).status, 400)
+    // One of each request is its reject's.
+    assert.deepEqual(
+      [...server.refused],
+      [
+        ['invalid_shape', 2],
+        ['missing_distinct_id', 2],
+      ],
+    )
+    server.refused.clear()
+    assert.equal((await server.post('/batch/', batch(item, timing, timing))).status, 200)
+    assert.equal((await server.post('/batch/?verbose=1', batch(item, timing))).status, 200)
+    assert.equal((await server.post('/batch/', batch(timing, timing))).status, 200)
+    await new Promise(setImmediate)
+    assert.deepEqual([...server.refused], [['dropped_performance_event', 5]])
+  })
+
   it('names the true fault of a broken envelope, and the item of a bad event, in the answer and in the reject', async t => {
     const server = await startCaptureServer(t)
     const faults: [body: object, code: string, attr: string][] = [

@@ -11,6 +11,8 @@ export interface IncomingRequest {
   /** The effective `sent_at` of the request, epoch ms. */
   readonly sentAtMs: number | null
   readonly events: readonly IncomingEvent[]
+  /** `$performance_event`s beside them, which nobody keeps. Absent: none. */
+  readonly performanceEventCount?: number
   /** The client's own JSON text of an item of `events`, for the reject store. */
   sourceJson(index: number): string
   /** What leads to the fields of an item of `events` in what was sent: `batch.3.`, `3.` in a list, '' for the root itself. */

@@ -149,10 +149,11 @@ function answerPrepared(
       return answerWhenStored(stored, verdicts === undefined ? exchange : { ...exchange, verdicts })
     }
     case 'no_event_left':
+      service.countPerformanceEvents(prepared.token, prepared.eventCount)
       return sendJson(exchange.reply, 200, accepted)
     case 'refused': {
-      const { error, token, body } = prepared
-      service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body }, receivedAtMs)
+      const { error, token, body, eventCount = 1 } = prepared
+      service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body, eventCount }, receivedAtMs)
       return sendError(exchange.reply, error)
     }
   }
