@@ -111,7 +111,11 @@ export const rejectedEventSchema = Type.Object({
   distinct_id: Type.String(),
   received_at: instantSchema,
   body: Type.String({ description: 'The original, cut to 64 KiB.' }),
-  body_kind: nullable(Type.String({ description: 'request, item (one of a request) or event (as it was accepted).' })),
+  body_kind: nullable(
+    Type.String({
+      description: 'request, item (one of a request) or event (as it was accepted). null: it cannot be replayed.',
+    }),
+  ),
   body_cut: Type.Boolean(),
   replayed_at: nullable(instantSchema),
 })

@@ -61,10 +61,15 @@ export type ProjectJson = Static<typeof projectSchema>
 
 const projectFields = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
-  timezone: Type.String({ maxLength: 64, description: 'IANA name, UTC unless given.' }),
-  anonymize_ips: Type.Boolean(),
-  geoip_enabled: Type.Boolean(),
-  property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)]),
+  timezone: Type.String({
+    maxLength: 64,
+    description: 'IANA name, UTC unless given: of dates and times without a zone, in filters and in parameters.',
+  }),
+  anonymize_ips: Type.Boolean({ description: 'Stored events have no `$ip`; where it is, is looked up all the same.' }),
+  geoip_enabled: Type.Boolean({ description: 'Events get `$geoip_…` of their address. Evaluations do in any case.' }),
+  property_matching_version: Type.Union([Type.Literal(1), Type.Literal(2)], {
+    description: '1: `exact` with true, false or their texts asks for truth; 2: it compares as with any other text.',
+  }),
   ...ingestionSettings,
   quotas: Type.Partial(quotasSchema, {
     description: 'Quotas that are not named stay as they are.',
