@@ -112,7 +112,7 @@ function uuidOf(...parts: string[]): string {
 async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]> {
   const { results } = await pennon.api<{ results: object[] }>('GET', `/api/projects/@current/${what}/${query}`)
   const changing =
-    /"(id|uuid|created_at|captured_at|last_seen|timestamp|received_at|person_created_at|import_job_id)":(?:"[^"]*"|\d+),?/g
+    /"(id|uuid|created_at|captured_at|last_seen|timestamp|received_at|person_created_at|import_job_id|rejectId)":(?:"[^"]*"|\d+),?/g
   return results.map(result => JSON.parse(JSON.stringify(result).replaceAll(changing, '').replaceAll(',}', '}')))
 }
 
