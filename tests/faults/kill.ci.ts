@@ -4,10 +4,10 @@ import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { nothingFound } from './checked-load.ts'
 import { runKillRounds } from './kill-rounds.ts'
 
-it('keeps every acknowledged event exactly once through 20 kills of tree, worker, engine and front', async t => {
+it('keeps every acknowledged event exactly once through 10 kills of tree, worker, engine and front', async t => {
   const seed = testSeed()
   t.diagnostic(`SEED=${seed}`)
-  const result = await runKillRounds({ rounds: 20, random: seededRandom(seed), log: line => t.diagnostic(line) })
+  const result = await runKillRounds({ rounds: 10, random: seededRandom(seed), log: line => t.diagnostic(line) })
   t.diagnostic(`${result.acknowledgedCount} events acknowledged`)
   assert.ok(result.acknowledgedCount > 100, 'the load was too small to show anything')
   const { acknowledgedCount: _, ...findings } = result
