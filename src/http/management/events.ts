@@ -7,7 +7,7 @@ import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management.ts'
 import { type Answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { readBound } from './instants.ts'
+import { pinnedBounds, readBound } from './instants.ts'
 import { addressWith } from './page.ts'
 import { propertiesParam, readJson } from './property-filters.ts'
 import {
@@ -102,11 +102,7 @@ async function listEvents(deps: ManagementDeps, call: ProjectCall<typeof eventsQ
     }),
     signal,
   )
-  // `-7d` means another instant on the next page: bounds are pinned to what they meant on this one.
-  const pinned = {
-    ...(after.value === undefined ? {} : { after: new Date(after.value).toISOString() }),
-    ...(before.value === undefined ? {} : { before: new Date(before.value).toISOString() }),
-  }
+  const pinned = pinnedBounds(after.value, before.value)
   const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
   return {
     status: 200,

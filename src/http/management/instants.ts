@@ -26,6 +26,14 @@ export function readInstant(
 const earliestMs = Date.UTC(1900, 0, 1)
 const latestMs = Date.UTC(2300, 0, 1) - 1
 
+/** `-7d` means another instant on the next page: what bounds meant on this one, for the address of the next. */
+export function pinnedBounds(afterMs: number | undefined, beforeMs: number | undefined): Record<string, string> {
+  return {
+    ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),
+    ...(beforeMs === undefined ? {} : { before: new Date(beforeMs).toISOString() }),
+  }
+}
+
 /** An exclusive bound of a search; undefined when it bounds nothing, because it is absent or beyond every event. */
 export function readBound(
   text: string | undefined,

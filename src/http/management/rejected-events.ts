@@ -20,7 +20,7 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, answerFromEventStore, invalid, invalidInput, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { readBound } from './instants.ts'
+import { pinnedBounds, readBound } from './instants.ts'
 import { propertyNames } from './misspelt.ts'
 import { addressWith } from './page.ts'
 import { booleanParam, optional, pageParams, type QueryParam, textParam } from './query-params.ts'
@@ -82,12 +82,7 @@ async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQ
     { ...filter.value, projectId: project.id, limit, ...(cursor === undefined ? {} : { beyond: cursor }) },
     signal,
   )
-  // `-7d` means another instant on the next page: bounds are pinned to what they meant on this one.
-  const { afterMs, beforeMs } = filter.value
-  const pinned = {
-    ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),
-    ...(beforeMs === undefined ? {} : { before: new Date(beforeMs).toISOString() }),
-  }
+  const pinned = pinnedBounds(filter.value.afterMs, filter.value.beforeMs)
   const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
   return answer(200, { next: nextAddress, previous: null, results: rejected.map(encodeRejectedEvent) })
 }

@@ -13,7 +13,7 @@ import {
 import { type Answer, answer, answerFromEventStore, invalid, notFoundHere, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { readBound } from './instants.ts'
+import { pinnedBounds, readBound } from './instants.ts'
 import { addressWith } from './page.ts'
 import { isUuid, optional, pageParams, type QueryParam, textParam } from './query-params.ts'
 
@@ -83,11 +83,7 @@ async function listReplays(deps: ManagementDeps, call: ProjectCall<typeof listQu
     },
     signal,
   )
-  // `-7d` means another instant on the next page: bounds are pinned to what they meant on this one.
-  const pinned = {
-    ...(after.value === undefined ? {} : { after: new Date(after.value).toISOString() }),
-    ...(before.value === undefined ? {} : { before: new Date(before.value).toISOString() }),
-  }
+  const pinned = pinnedBounds(after.value, before.value)
   const nextAddress =
     next === null ? null : addressWith(request, { ...pinned, cursor: `${next.timestampMs}_${next.uuid}` })
   return answer(200, { next: nextAddress, results: replays.map(encodeReplayMessage) })
