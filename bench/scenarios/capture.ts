@@ -1,4 +1,4 @@
-// Capture: single events and gzipped batches of 100, durable before the answer, beside Fastify parsing the same bodies.
+// Capture: single events and batches, plain and gzipped, durable before the answer, beside Fastify parsing the same bodies.
 
 import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
 import { batchJson, captureBody, gzipped } from '../bodies.ts'
@@ -7,19 +7,24 @@ import { httpRequest } from '../load-generator.ts'
 import { load, measured } from '../processes.ts'
 import { micros, print } from '../report.ts'
 
+interface CaptureCase {
+  readonly name: string
+  readonly requests: readonly Buffer[]
+  readonly connections: number
+  readonly aim: string
+}
+
 export async function capture(): Promise<void> {
   const server = await startBenchServer()
   const floor = await startFloor()
   try {
     for (const pid of Object.values(server.childPids())) movePinned(pid, 'load')
     const singles = Array.from({ length: 500 }, (_, index) => httpRequest('/capture/', captureBody(index)))
-    const batches = Array.from({ length: 20 }, (_, index) =>
-      httpRequest('/batch/', gzipped(batchJson(index * 100, 100)), { 'content-encoding': 'gzip' }),
-    )
-    for (const [name, requests, connections, aim] of [
-      ['capture, single', singles, 64, '≥ 0.5, p50 ≤ 3 ms at 70 %'],
-      ['/batch/ of 100, gzipped', batches, 16, '≥ 0.5'],
-    ] as const) {
+    const cases: CaptureCase[] = [
+      { name: 'capture, single', requests: singles, connections: 64, aim: '≥ 0.5, p50 ≤ 3 ms at 70 %' },
+      ...[10, 100, 1_000].flatMap(size => [batchCase(size, 'plain'), batchCase(size, 'gzipped')]),
+    ]
+    for (const { name, requests, connections, aim } of cases) {
       const options = { connections, durationMs: 4_000, requests }
       const bare = await measured(floor.pid, { ...options, port: floor.port })
       const ours = await measured(server.pid, { ...options, port: server.port })
@@ -39,4 +44,13 @@ export async function capture(): Promise<void> {
     floor.stop()
     await server.stop()
   }
+}
+
+function batchCase(size: number, form: 'plain' | 'gzipped'): CaptureCase {
+  const requests = Array.from({ length: 20 }, (_, index) => {
+    const body = batchJson(index * size, size)
+    if (form === 'plain') return httpRequest('/batch/', body)
+    return httpRequest('/batch/', gzipped(body), { 'content-encoding': 'gzip' })
+  })
+  return { name: `/batch/ of ${size}, ${form}`, requests, connections: 16, aim: '≥ 0.5' }
 }
