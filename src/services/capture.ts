@@ -5,6 +5,7 @@
 import { type CapturedReject, type Lane, lanes, type RejectedBody } from '#core/events/captured-event.ts'
 import type { HotKeys } from '#core/events/hot-keys.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
 import type { EventRefusal } from '#core/events/normalize-event.ts'
 import {
   type PreparedEvents,
@@ -58,7 +59,10 @@ export type CaptureOutcome =
       readonly rejectedCount: number
       readonly overQuota: OverQuota
       readonly quotaLeftNothing: boolean
-      /** Of v1: events that are stored without a person, since their distinct id sends too many. Absent: none. */
+      /**
+       * Of requests that are answered event by event: those that are stored without a person, since their distinct id sends
+       * too many. Absent: none.
+       */
       readonly hotUuids?: ReadonlySet<string>
       /** Nothing is stored: the key belongs to no project, and such are accepted. */
       readonly isKeyUnknown?: true
@@ -91,6 +95,8 @@ export interface PreparedRequest {
   /** `$performance_event`s beside them, which nobody keeps. Absent: none. */
   readonly performanceEventCount?: number
   readonly outcome: PreparedEvents | RefusedRequest
+  /** Of a v0 request whose client asked for them: it is answered event by event, as all of v1. */
+  readonly verdicts?: ItemVerdicts
 }
 
 export interface CaptureService {
@@ -118,8 +124,14 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
   return {
     capture(request, received, body) {
       const { token, historicalMigration, events, performanceEventCount = 0 } = request
-      const eventCount = events.length + performanceEventCount
-      const arrived: Arrived = { token, historicalMigration, eventCount, protocol: 'v0', performanceEventCount }
+      const arrived: Arrived = {
+        token,
+        historicalMigration,
+        eventCount: events.length + performanceEventCount,
+        protocol: 'v0',
+        isItemised: request.itemised !== undefined,
+        performanceEventCount,
+      }
       return withProject(token, events.length, project => {
         if (isDiscarded(arrived)) return discard(project, arrived)
         const gate = quotaGate(project, arrived)
@@ -141,7 +153,8 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
         const { outcome } = request
         const { token, historicalMigration, protocol = 'v0', performanceEventCount = 0 } = request
         const eventCount = request.eventCount + performanceEventCount
-        const arrived: Arrived = { token, historicalMigration, eventCount, protocol, performanceEventCount }
+        const isItemised = protocol === 'v1' || request.verdicts !== undefined
+        const arrived = { token, historicalMigration, eventCount, protocol, isItemised, performanceEventCount }
         if (isDiscarded(arrived)) return discard(project, arrived)
         if (!('refusal' in outcome)) {
           if (outcome.main !== null) await inSlices(assignProject(outcome.main.bytes, project.id))
@@ -248,7 +261,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     prepared: PreparedEvents,
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
-    const uuids = arrived.protocol === 'v1' ? new Set<string>() : null
+    const uuids = arrived.isItemised ? new Set<string>() : null
     const cooled = await coolHotKeys(hotKeys, project.id, prepared, { nowMs: clock.nowMs(), uuids })
     const outcome = await append(project, arrived, cooled, leftOut)
     const isTold = uuids !== null && uuids.size > 0 && outcome.kind === 'accepted'
@@ -353,6 +366,8 @@ interface Arrived {
   readonly historicalMigration: boolean
   readonly eventCount: number
   readonly protocol: 'v0' | 'v1'
+  /** Its client is told of each event. */
+  readonly isItemised: boolean
   /** Of `eventCount`: what nobody keeps, and no record tells of. */
   readonly performanceEventCount: number
 }

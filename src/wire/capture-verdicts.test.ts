@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type ItemVerdict, itemVerdictCountMax, VerdictCollector } from '#core/events/item-verdicts.ts'
 import { eventRefusals } from '#core/events/normalize-event.ts'
-import { allDropped, encodeVerdicts, withOverQuota } from './capture-verdicts.ts'
+import { allDropped, encodeVerdicts, withOverQuota, withoutPersons } from './capture-verdicts.ts'
 
 const uuidOf = (index: number) => `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`
 
@@ -80,6 +80,26 @@ describe('verdicts', () => {
     assert.deepEqual(cut.counts, { ok: 1, warning: 0, drop: 4, reject: 0 })
     assert.equal(withOverQuota(many, { count: 0, events: [] }), many)
     assert.match(answerOf(dropped).body.events[0].detail, /over its quota of exceptions/)
+  })
+
+  it('turn to warnings where persons were switched off, counted past what is written out', () => {
+    const cut = { result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' } as const
+    const given = verdictsOf(verdict(0), verdict(1, cut), verdict(2, { result: 'drop', reason: 'heatmap' }), verdict(3))
+    const told = withoutPersons(given, new Set([0, 1, 2].map(uuidOf)))
+    assert.deepEqual(told.counts, { ok: 1, warning: 2, drop: 1, reject: 0 })
+    assert.deepEqual(
+      told.items.map(({ result, reason }) => [result, reason]),
+      [
+        ['warning', 'person_processing_disabled'],
+        ['warning', 'distinct_id_truncated'],
+        ['drop', 'heatmap'],
+        ['ok', null],
+      ],
+    )
+    const many = { itemCount: 5, counts: { ok: 5, warning: 0, drop: 0, reject: 0 }, items: [verdict(0)] }
+    const { counts } = withoutPersons(many, new Set([0, 7, 8].map(uuidOf)))
+    assert.deepEqual(counts, { ok: 2, warning: 3, drop: 0, reject: 0 })
+    assert.match(answerOf(told).body.events[0].detail, /too many events/)
   })
 
   it('are drops throughout where nothing is wanted', () => {

@@ -63,6 +63,28 @@ export function withOverQuota(
   return { ...verdicts, counts, items }
 }
 
+/**
+ * The verdicts when persons were switched off for hot ids after they were given. An event that has a warning keeps it.
+ * @param hotUuids of all those events, written out or not.
+ */
+export function withoutPersons(verdicts: ItemVerdicts, hotUuids: ReadonlySet<string>): ItemVerdicts {
+  const counts: Record<ItemResult, number> = { ...verdicts.counts }
+  let shownCount = 0
+  const items = verdicts.items.map((verdict): ItemVerdict => {
+    if (verdict.uuid === null || verdict.result === 'reject' || !hotUuids.has(verdict.uuid)) return verdict
+    shownCount++
+    if (verdict.result !== 'ok') return verdict
+    counts.ok--
+    counts.warning++
+    return { ...verdict, result: 'warning', reason: 'person_processing_disabled', field: 'distinct_id' }
+  })
+  // What is not written out was well.
+  const others = Math.min(Math.max(hotUuids.size - shownCount, 0), counts.ok)
+  counts.ok -= others
+  counts.warning += others
+  return { ...verdicts, counts, items }
+}
+
 /** When nothing of a request is wanted: an import-only instance, a key of no project that is answered all the same. */
 export function allDropped({ itemCount }: { readonly itemCount: number }, reason: string): ItemVerdicts {
   const items = Array.from({ length: Math.min(itemCount, itemVerdictCountMax) }, (_, index): ItemVerdict => {
@@ -101,6 +123,7 @@ const details: Readonly<Record<string, string>> = {
   ignored_invalid_timestamp: 'timestamp cannot be read: the event has the time at which it arrived',
   distinct_id_truncated: 'distinct_id was cut to 200 characters',
   event_name_truncated: 'the name was cut to 200 characters',
+  person_processing_disabled: 'the distinct id sends too many events: this one is stored and does without a person',
   dropped_performance_event: 'events of this name are not kept',
   heatmap: 'heatmaps become no events',
   client_ingestion_warning: 'becomes a warning of the project, and no event',

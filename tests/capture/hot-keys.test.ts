@@ -13,7 +13,7 @@ const batch = (items: readonly object[], more: object = {}) =>
 const item = (distinct_id: string, event = 'e') => ({ event, distinct_id, uuid: randomUUID() })
 
 describe('a hot key', () => {
-  it('is stored without a person, out of the main lane, and only while it is hot; v0 says nothing of it', async t => {
+  it('is stored without a person, out of the main lane, and only while it is hot; v0 says nothing of it unasked', async t => {
     const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
     const answers = [
       await server.post(
@@ -66,6 +66,35 @@ describe('a hot key', () => {
     assert.equal(events.length, 500)
     assert.equal(events.filter(event => event.lane === 'overflow' && event.personProcessingForcedOff).length, 150)
     assert.ok(events.every(event => event.distinctId === 'hot' || !event.personProcessingForcedOff))
+  })
+
+  it('is told of event by event by v0 where it is asked to, in a thread too', async t => {
+    const server = await startCaptureServer(t, { hotKeyEventsPerMinute: 2 })
+    const ask = async (items: readonly object[]) => {
+      const response = await server.post('/batch/?verbose=1', batch(items))
+      assert.equal(response.status, 200)
+      return (await response.json()) as { counts: object; events: Record<string, unknown>[] }
+    }
+    const heatmap = { ...item('hot', '$$heatmap'), properties: { $heatmap_data: {} } }
+    const small = await ask([
+      item('hot'),
+      item('cold'),
+      item('hot'),
+      { ...item('hot'), timestamp: '?' },
+      heatmap,
+      item('hot'),
+    ])
+    assert.deepEqual(small.counts, { ok: 3, warning: 2, drop: 1, reject: 0 })
+    assert.deepEqual(
+      small.events.map(({ result, reason }) => reason ?? result),
+      ['ok', 'ok', 'ok', 'ignored_invalid_timestamp', 'heatmap', 'person_processing_disabled'],
+    )
+    const { index, field, detail } = small.events.at(-1)!
+    assert.deepEqual([index, field], [5, 'distinct_id'])
+    assert.match(String(detail), /does without a person/)
+    const large = await ask(Array.from({ length: 2_100 }, (_, n) => item(n % 2 === 0 ? 'hot' : `id ${n}`)))
+    assert.deepEqual(large.counts, { ok: 1_050, warning: 1_050, drop: 0, reject: 0 })
+    assert.ok(large.events.every(({ reason }, n) => reason === (n % 2 === 0 ? 'person_processing_disabled' : null)))
   })
 
   it('is told of event by event by v1', async t => {

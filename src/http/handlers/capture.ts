@@ -9,7 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { CaptureOutcome, CaptureService } from '#services/capture.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture-errors.ts'
 import { isYes, parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
-import { allDropped, encodeVerdicts, withOverQuota } from '#wire/capture-verdicts.ts'
+import { allDropped, encodeVerdicts, withOverQuota, withoutPersons } from '#wire/capture-verdicts.ts'
 import { clientAddress } from '#wire/client-address.ts'
 import {
   type CaptureInput,
@@ -191,7 +191,8 @@ function sendVerdicts(verdicts: ItemVerdicts, { reply }: Exchange): void {
 function verdictsAfter(given: VerdictCollector | ItemVerdicts, outcome: CaptureOutcome): ItemVerdicts {
   if (outcome.kind === 'discarded') return allDropped(given, 'non_historical_import_drop')
   if (outcome.kind !== 'accepted' || outcome.isKeyUnknown === true) return allDropped(given, 'unknown_api_key')
-  return withOverQuota(given instanceof VerdictCollector ? given.finish() : given, outcome.overQuota)
+  const verdicts = withOverQuota(given instanceof VerdictCollector ? given.finish() : given, outcome.overQuota)
+  return outcome.hotUuids === undefined ? verdicts : withoutPersons(verdicts, outcome.hotUuids)
 }
 
 /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
