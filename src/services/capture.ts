@@ -262,10 +262,11 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
     const uuids = arrived.isItemised ? new Set<string>() : null
-    const cooled = await coolHotKeys(hotKeys, project.id, prepared, { nowMs: clock.nowMs(), uuids })
+    const { cooled, hotCount } = await coolHotKeys(hotKeys, project.id, prepared, { nowMs: clock.nowMs(), uuids })
     const outcome = await append(project, arrived, cooled, leftOut)
-    const isTold = uuids !== null && uuids.size > 0 && outcome.kind === 'accepted'
-    return isTold ? { ...outcome, hotUuids: uuids } : outcome
+    if (hotCount === 0 || outcome.kind !== 'accepted') return outcome
+    metrics.hotKeyEvents.inc(hotCount)
+    return uuids === null ? outcome : { ...outcome, hotUuids: uuids }
   }
 
   function append(

@@ -8,25 +8,27 @@ import { inSlices } from './in-slices.ts'
 
 /**
  * @param uuids gets those of the events of hot ids, in their order; null: nobody asks.
- * @returns the same records, changed in place.
+ * @returns the same records, changed in place, and how many of them are of hot ids.
  */
 export async function coolHotKeys(
   hotKeys: HotKeys,
   projectId: number,
   prepared: PreparedEvents,
   of: { readonly nowMs: number; readonly uuids: Set<string> | null },
-): Promise<PreparedEvents> {
+): Promise<{ readonly cooled: PreparedEvents; readonly hotCount: number }> {
   const { main } = prepared
-  if (main === null) return prepared
+  if (main === null) return { cooled: prepared, hotCount: 0 }
   const { nowMs, uuids } = of
   const acceptedByLane = { ...prepared.acceptedByLane }
+  let hotCount = 0
   const steps = filterEvents(main, event => {
     if (event.historicalMigration || !hotKeys.isHot(projectId, event.distinctId, nowMs)) return true
     acceptedByLane[event.lane]!--
     event.switchPersonsOff()
     acceptedByLane[event.lane] = (acceptedByLane[event.lane] ?? 0) + 1
     uuids?.add(event.uuid)
+    hotCount++
     return true
   })
-  return { ...prepared, main: await inSlices(steps), acceptedByLane }
+  return { cooled: { ...prepared, main: await inSlices(steps), acceptedByLane }, hotCount }
 }

@@ -50,6 +50,11 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['lane'],
       registers,
     }),
+    hotKeyEvents: new Counter({
+      name: 'pennon_hot_key_events_total',
+      help: 'Accepted events that do without a person, since their distinct id sends too many.',
+      registers,
+    }),
     eventsRefused: new Counter({
       name: 'pennon_events_refused_total',
       help: 'Events refused at the edge, by reason code.',

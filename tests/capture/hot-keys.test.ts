@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
-import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { type CapturedEvent, edgeNote } from '#core/events/captured-event.ts'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
 
 const shown = ({ name, distinctId, lane, personProcessingForcedOff }: CapturedEvent) =>
@@ -39,6 +39,11 @@ describe('a hot key', () => {
       (await server.metrics.eventsAccepted.get()).values.map(({ labels, value }) => [labels.lane, value]),
     )
     assert.deepEqual([accepted.main, accepted.overflow, accepted.error_tracking], [4, 2, 1])
+    assert.equal((await server.metrics.hotKeyEvents.get()).values[0]!.value, 3)
+    assert.deepEqual(
+      events.map(({ notes }) => notes === edgeNote.personsSwitchedOff),
+      [false, false, false, true, true, true, false],
+    )
   })
 
   it('is not made by an import, and an import is not touched', async t => {

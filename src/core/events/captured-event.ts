@@ -25,7 +25,7 @@ export function logLaneOf(lane: Lane): LogLane {
 /** Flagged events that no created import job claims share this one. */
 export const importWithoutJob = 1
 
-/** What the edge could not take as it was sent, of an event that it accepted: bits of `notes`. */
+/** What the edge did not take as it was sent, of an event that it accepted: bits of `notes`. */
 export const edgeNote = {
   /** `timestamp` cannot be read, or lies where nothing can be stored: the event has the time of receipt. */
   timeUnreadable: 1,
@@ -33,6 +33,8 @@ export const edgeNote = {
   distinctIdCut: 2,
   /** The name was cut. */
   nameCut: 4,
+  /** Its distinct id sends too many events: it does without a person. */
+  personsSwitchedOff: 8,
 } as const
 
 export interface CapturedEvent {

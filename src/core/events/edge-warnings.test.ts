@@ -21,7 +21,7 @@ async function warningsOf(records: readonly LogRecord[], lane: LogLane = 'main')
 
 describe('warnings of the edge', () => {
   it('name what was not taken of an accepted event, field by field', async () => {
-    const notes = edgeNote.timeUnreadable | edgeNote.distinctIdCut | edgeNote.nameCut
+    const notes = edgeNote.timeUnreadable | edgeNote.distinctIdCut | edgeNote.nameCut | edgeNote.personsSwitchedOff
     const event = anEvent('e', 'ada', {}, { notes })
     const { warnings } = await warningsOf([
       { kind: 'event', event },
@@ -33,6 +33,7 @@ describe('warnings of the edge', () => {
         ['ignored_invalid_timestamp', 'timestamp', event.uuid, event.receivedAtMs],
         ['distinct_id_truncated', 'distinct_id', event.uuid, event.receivedAtMs],
         ['event_name_truncated', 'event', event.uuid, event.receivedAtMs],
+        ['person_processing_disabled', 'distinct_id', event.uuid, event.receivedAtMs],
       ],
     )
   })

@@ -5,11 +5,12 @@
 import type { JsonObject } from '../json.ts'
 import { type CapturedEvent, type CapturedReject, edgeNote } from './captured-event.ts'
 
-/** The warning that each note stands for. Source: docs/wire/ingestion.md 2.5, 2.7, 3, 10. */
+/** The warning that each note stands for. Source: docs/wire/ingestion.md 2.5, 2.7, 3, 9, 10. */
 const noteWarnings = [
   { note: edgeNote.timeUnreadable, type: 'ignored_invalid_timestamp', field: 'timestamp' },
   { note: edgeNote.distinctIdCut, type: 'distinct_id_truncated', field: 'distinct_id' },
   { note: edgeNote.nameCut, type: 'event_name_truncated', field: 'event' },
+  { note: edgeNote.personsSwitchedOff, type: 'person_processing_disabled', field: 'distinct_id' },
 ] as const
 
 export function warnOfNotes(event: CapturedEvent, warn: (type: string, details: JsonObject) => void): void {

@@ -37,6 +37,7 @@ export const warningTypes = {
   ignored_invalid_timestamp: { category: 'event', severity: 'warning' },
   distinct_id_truncated: { category: 'event', severity: 'warning' },
   event_name_truncated: { category: 'event', severity: 'warning' },
+  person_processing_disabled: { category: 'event', severity: 'warning' },
   cookieless_not_supported: { category: 'event', severity: 'error' },
   historical_migration: { category: 'event', severity: 'info' },
 } as const satisfies Record<string, WarningKind>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
-import type { CapturedEvent } from '../events/captured-event.ts'
+import { type CapturedEvent, edgeNote } from '../events/captured-event.ts'
 import { type EncodedRecords, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords } from './record-decoder.ts'
 import { type EventGlance, filterEvents } from './record-filter.ts'
@@ -79,6 +79,24 @@ describe('filtering encoded events', () => {
     assert.equal(found('{"a":"\\"$tour\\""}'), false)
     assert.equal(found('{}', { setJson: '{"$tour":1}' }), false)
     assert.equal(found('{"__proto__":{"$tour":1}}'), false)
+  })
+
+  it('switches persons off in the record, which it notes beside what was noted before', () => {
+    const events = [
+      aCapturedEvent(1, { ...odd, notes: edgeNote.nameCut }),
+      aCapturedEvent(2, { lane: 'ai' }),
+      aCapturedEvent(3),
+    ]
+    const { records } = filtered(encoded(events), event => {
+      if (event.uuid !== events[2]!.uuid) event.switchPersonsOff()
+      return true
+    })
+    const notes = edgeNote.personsSwitchedOff
+    assert.deepEqual(eventsOf(records!), [
+      { ...events[0]!, lane: 'overflow', personProcessingForcedOff: true, notes: edgeNote.nameCut | notes },
+      { ...events[1]!, personProcessingForcedOff: true, notes },
+      events[2],
+    ])
   })
 
   it('gives back the run itself when all stays, and nothing when nothing does', () => {

@@ -1,8 +1,7 @@
 // Takes events out of a run of encoded records, looking at no more of each than the question needs: whether an event may
 // stay is sometimes known only after a thread has encoded it, and decoding a run costs more than reading it.
 
-import type { Lane } from '../events/captured-event.ts'
-import { lanes } from '../events/captured-event.ts'
+import { edgeNote, type Lane, lanes } from '../events/captured-event.ts'
 import { parseJson } from '../json.ts'
 import { type EncodedRecords, recordBytesAt } from './record-codec.ts'
 import { field, flag, headerBytes, kindEvent } from './record-layout.ts'
@@ -14,7 +13,7 @@ export interface EventGlance {
   readonly name: string
   readonly uuid: string
   readonly distinctId: string
-  /** Writes into the record: person processing is off, and an event of the main lane is in `overflow`. */
+  /** Writes into the record: person processing is off, which it notes, and an event of the main lane is in `overflow`. */
   switchPersonsOff(): void
   /** Whether its properties have this key, at their top level. */
   hasProperty(key: string): boolean
@@ -117,6 +116,8 @@ class RecordGlance implements EventGlance {
   switchPersonsOff(): void {
     const flags = this.#view.getUint8(this.#at + field.flags) | flag.personProcessingForcedOff
     this.#view.setUint8(this.#at + field.flags, flags)
+    const notes = this.#number(field.notes) | edgeNote.personsSwitchedOff
+    this.#view.setUint32(this.#at + field.notes, notes, true)
     if (this.lane === 'main') this.#view.setUint8(this.#at + field.lane, overflowLane)
   }
 
