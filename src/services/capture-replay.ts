@@ -1,7 +1,8 @@
 // Accepts replay requests: finds the project, asks for its quota, appends the record to the log and answers only when the
 // log has it. Knows nothing of HTTP; `http/handlers/replay.ts` turns outcomes into answers.
 
-import type { ReplayRefusal } from '#core/events/prepare-replay.ts'
+import type { RejectedBody } from '#core/events/captured-event.ts'
+import { type ReplayRefusal, refusedReplayFields } from '#core/events/prepare-replay.ts'
 import type { QuotaResource } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
@@ -42,7 +43,7 @@ export type ReplayOutcome =
 /** A request that was read elsewhere, for no project yet. */
 export type ReplayRequest =
   | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
-  | { readonly kind: 'unfit'; readonly token: string; readonly refusal: ReplayRefusal; readonly body: string }
+  | { readonly kind: 'unfit'; readonly token: string; readonly refusal: ReplayRefusal; readonly body: RejectedBody }
 
 export interface ReplayService {
   capture(request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome>
@@ -79,7 +80,8 @@ export function createReplayService(dependencies: ReplayServiceDependencies): Re
     }
     if (request.kind === 'unfit') {
       const { token, refusal, body } = request
-      dependencies.keepRefused({ token, reason: refusal, field: '', body, lane: 'replay' }, receivedAtMs)
+      const field = refusedReplayFields[refusal]
+      dependencies.keepRefused({ token, reason: refusal, field, body, lane: 'replay' }, receivedAtMs)
       return { kind: 'unfit', refusal }
     }
     atOnce(assignProject(request.record.bytes, project.id))

@@ -5,12 +5,12 @@ import type { RejectedBody } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
 import {
-  cutRejectBody,
   type PreparedEvents,
   prepareEvents,
   type ReceivedRequest,
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
+import { keptBody } from '#core/events/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
@@ -104,18 +104,7 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
 }
 
 function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: CaptureInput): RejectedBody {
-  const text = cutRejectBody(sent)
-  const isCut = text.length < sent.length
-  const source = {
-    kind: 'request',
-    isCut,
-    protocol: 'v0',
-    engage,
-    ip,
-    sentAtMs,
-    personProcessingForcedOff: false,
-  } as const
-  return { text, source }
+  return keptBody(sent, { kind: 'request', protocol: 'v0', engage, ip, sentAtMs, personProcessingForcedOff: false })
 }
 
 /** What a decode thread gives back: events are encoded, their project is left open (0). */

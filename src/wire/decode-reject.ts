@@ -23,7 +23,7 @@ const keyOfNobody = 'replay'
 /** @param itemised bad events of a request leave the others alone. */
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
   const { source, body } = reject
-  if (source === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
+  if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
   // An item of v1 has rules of its own, and what those drop they drop again.
   if (source.protocol === 'v1' && source.kind !== 'event') return { kind: 'unreadable', reason: 'body_unknown' }
   if (source.isCut) return { kind: 'unreadable', reason: 'body_cut' }

@@ -1,8 +1,9 @@
 // The whole way from the bytes of a replay request to the record that is kept. Pure, so that it runs on the event loop for
 // small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
-import { cutRejectBody } from '#core/events/prepare-events.ts'
+import type { RejectedBody } from '#core/events/captured-event.ts'
 import { prepareReplay, type ReceivedReplay, type ReplayRefusal } from '#core/events/prepare-replay.ts'
+import { bodyToLookAt } from '#core/events/reject-body.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
@@ -23,7 +24,7 @@ export type PreparedReplay =
       readonly token: string
       readonly refusal: ReplayRefusal
       /** What was sent, decoded and cut for the reject store. */
-      readonly body: string
+      readonly body: RejectedBody
     }
   | RefusedCapture
 
@@ -67,12 +68,12 @@ function decode(
   const parsed = parseReplayRequest(payload.value, { querySentAtMs, fallbackToken, valueCountMax })
   if (!parsed.ok) {
     const { error, token } = parsed.error
-    return { kind: 'refused', error, token, body: token === null ? '' : cutRejectBody(payload.value.text) }
+    return { kind: 'refused', error, token, body: token === null ? '' : bodyToLookAt(payload.value.text) }
   }
   if (parsed.value === 'too_much_work') return 'too_much_work'
   const { token } = parsed.value
   const prepared = prepareReplay(parsed.value, received)
   return typeof prepared === 'string'
-    ? { kind: 'unfit', token, refusal: prepared, body: cutRejectBody(payload.value.text) }
+    ? { kind: 'unfit', token, refusal: prepared, body: bodyToLookAt(payload.value.text) }
     : { kind: 'prepared', token, record: prepared }
 }

@@ -2,8 +2,8 @@
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
 import { isAscii, isUtf8 } from 'node:buffer'
-import { cutRejectBody } from '#core/events/prepare-events.ts'
 import { type PreparedV1Events, prepareV1Events, type ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
+import { cutRejectBody } from '#core/events/reject-body.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { captureValueCountMax } from './capture-errors.ts'
 import { type DecodeLimits, inlineCompressedBytesMax, inlineLimits } from './decode-capture.ts'

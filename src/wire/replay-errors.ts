@@ -1,7 +1,7 @@
 // The refusals that replay has beside those of capture (`capture-errors.ts`), with the texts that PostHog's capture answers.
 // Source: docs/wire/ingestion.md 1.7, 1.8.
 
-import { type ReplayRefusal, replayBytesMax } from '#core/events/prepare-replay.ts'
+import { type ReplayRefusal, refusedReplayFields, replayBytesMax } from '#core/events/prepare-replay.ts'
 import { type WireError, wireError } from './wire-error.ts'
 
 export const replayBodyBytesMax = 25 * 1024 * 1024
@@ -22,24 +22,13 @@ export function replayRefused(refusal: ReplayRefusal): WireError {
 }
 
 const refusals: Record<ReplayRefusal, WireError> = {
-  missing_session_id: wireError(
-    400,
-    'missing_session_id',
-    'replay event submitted without session id',
-    'properties.$session_id',
-  ),
-  invalid_session_id: wireError(
-    400,
-    'invalid_session_id',
-    'replay event has invalid session id',
-    'properties.$session_id',
-  ),
-  missing_distinct_id: wireError(400, 'missing_distinct_id', 'event submitted without a distinct_id', 'distinct_id'),
-  missing_snapshot_data: wireError(
-    400,
-    'missing_snapshot_data',
-    'replay event submitted without snapshot data',
-    'properties.$snapshot_data',
-  ),
-  replay_too_large: tooLarge(`Snapshots exceed limit of ${replayBytesMax} bytes`, 'properties.$snapshot_data'),
+  missing_session_id: refused('missing_session_id', 'replay event submitted without session id'),
+  invalid_session_id: refused('invalid_session_id', 'replay event has invalid session id'),
+  missing_distinct_id: refused('missing_distinct_id', 'event submitted without a distinct_id'),
+  missing_snapshot_data: refused('missing_snapshot_data', 'replay event submitted without snapshot data'),
+  replay_too_large: tooLarge(`Snapshots exceed limit of ${replayBytesMax} bytes`, refusedReplayFields.replay_too_large),
+}
+
+function refused(refusal: ReplayRefusal, text: string): WireError {
+  return wireError(400, refusal, text, refusedReplayFields[refusal])
 }

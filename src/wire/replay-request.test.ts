@@ -157,7 +157,11 @@ describe('a replay request', () => {
 
   it('names the key of what it refuses, so that the project finds it', () => {
     const prepared = decodeReplay(anInput([anElement({ $session_id: 'a_b' })]), received())
-    assert.ok(prepared.kind === 'unfit' && prepared.token === 'phc_a' && prepared.body.includes('a_b'))
+    assert.ok(prepared.kind === 'unfit' && prepared.token === 'phc_a' && typeof prepared.body === 'object')
+    assert.ok(prepared.body.text.includes('a_b'))
+    assert.deepEqual([prepared.body.source.kind, prepared.body.source.isCut], [null, false])
+    const long = decodeReplay(anInput([anElement({ $session_id: 'a_b', a: 'x'.repeat(70_000) })]), received())
+    assert.ok(long.kind === 'unfit' && typeof long.body === 'object' && long.body.source.isCut)
     const misshapen = decodeReplay(anInput([anElement(), 5]), received())
     assert.ok(misshapen.kind === 'refused' && misshapen.token === 'phc_a')
   })

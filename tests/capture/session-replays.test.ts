@@ -181,12 +181,12 @@ describe('the replay endpoint', () => {
     assert.equal(await codeOf([anElement(), 5]), 'invalid_shape')
     assert.equal(await codeOf('{'), 'invalid_json')
     assert.deepEqual(
-      server.refused.map(({ token, reason, lane, body }) => [token, reason, lane, body !== '']),
+      server.refused.map(({ token, reason, field, lane, body }) => [token, reason, field, lane, body !== '']),
       [
-        ['phc_test', 'missing_session_id', 'replay', true],
-        ['phc_test', 'missing_snapshot_data', 'replay', true],
-        ['phc_test', 'invalid_shape', 'replay', true],
-        [null, 'invalid_json', 'replay', false],
+        ['phc_test', 'missing_session_id', 'properties.$session_id', 'replay', true],
+        ['phc_test', 'missing_snapshot_data', 'properties.$snapshot_data', 'replay', true],
+        ['phc_test', 'invalid_shape', '1', 'replay', true],
+        [null, 'invalid_json', '', 'replay', false],
       ],
     )
   })

@@ -76,9 +76,9 @@ export interface CapturedEvent {
 export interface RejectSource {
   /**
    * `request`: a whole request, decoded; `item`: one event of a request, as it was sent; `event`: an event as it was
-   * accepted, its time settled.
+   * accepted, its time settled. Null: something that is not read again.
    */
-  readonly kind: 'request' | 'item' | 'event'
+  readonly kind: 'request' | 'item' | 'event' | null
   /** The body lacks its end. */
   readonly isCut: boolean
   readonly protocol: 'v0' | 'v1'
@@ -91,8 +91,14 @@ export interface RejectSource {
   readonly personProcessingForcedOff: boolean
 }
 
-/** What was sent and refused, cut, with what it takes to read it again; the text alone where nobody can. */
-export type RejectedBody = string | { readonly text: string; readonly source: RejectSource }
+/** What was sent and refused, cut, with what it takes to read it again. */
+export interface KeptBody {
+  readonly text: string
+  readonly source: RejectSource
+}
+
+/** Text alone: nothing is known of it, or there is none. */
+export type RejectedBody = string | KeptBody
 
 /** An event or request refused at the edge that has to be findable: kept in the reject store, never processed. */
 export interface CapturedReject {

@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import { edgeNote } from './captured-event.ts'
 import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
 import { type EventContext, eventBytesMax, laneOf, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
-import { cutRejectBody, prepareEvents, rejectBodyBytesMax, rejectCountMax } from './prepare-events.ts'
+import { prepareEvents, rejectCountMax } from './prepare-events.ts'
+import { cutRejectBody, rejectBodyBytesMax } from './reject-body.ts'
 
 const context: EventContext = {
   projectId: 7,

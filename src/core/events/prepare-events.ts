@@ -17,6 +17,7 @@ import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest, ItemFault } from './incoming-event.ts'
 import type { ItemVerdict } from './item-verdicts.ts'
 import { type EventContext, type EventRefusal, normalizeEvent, refusedFields } from './normalize-event.ts'
+import { keptBody } from './reject-body.ts'
 
 export interface PreparedEvents {
   /** Records of the two logs; null where there is none. */
@@ -52,7 +53,6 @@ export interface RefusedRequest {
 
 /** More rejects than a project may have in a second need not be carried. */
 export const rejectCountMax = 100
-export const rejectBodyBytesMax = 64 * 1024
 
 /**
  * Normalises and encodes in order. The first bad event refuses the whole request, except a time that cannot be read in
@@ -151,7 +151,14 @@ function rejectedItem({ uuid, name, distinctId }: IncomingEvent, reason: EventRe
 
 function rejectOf(item: RejectedItem, sourceJson: string, context: EventContext): CapturedReject {
   const { historicalMigration, receivedAtMs } = context
-  const body = cutRejectBody(sourceJson)
+  const { text: body, source } = keptBody(sourceJson, {
+    kind: 'item',
+    protocol: 'v0',
+    engage: false,
+    ip: context.ip,
+    sentAtMs: context.sentAtMs,
+    personProcessingForcedOff: false,
+  })
   return {
     projectId: context.projectId,
     token: context.token,
@@ -166,23 +173,6 @@ function rejectOf(item: RejectedItem, sourceJson: string, context: EventContext)
     name: item.name.slice(0, 200),
     distinctId: item.distinctId.slice(0, 200),
     body,
-    source: {
-      kind: 'item',
-      isCut: body.length < sourceJson.length,
-      protocol: 'v0',
-      engage: false,
-      ip: context.ip,
-      sentAtMs: context.sentAtMs,
-      personProcessingForcedOff: false,
-    },
+    source,
   }
-}
-
-/** A reject's body, cut to what the reject store keeps; a character that the cut would split goes. */
-export function cutRejectBody(text: string): string {
-  if (text.length * 3 <= rejectBodyBytesMax) return text
-  const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
-  let end = Math.min(bytes.length, rejectBodyBytesMax)
-  while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
-  return bytes.toString('utf8', 0, end)
 }

@@ -53,6 +53,15 @@ export const replayRefusals = [
 ] as const
 export type ReplayRefusal = (typeof replayRefusals)[number]
 
+/** The field at fault. */
+export const refusedReplayFields: Readonly<Record<ReplayRefusal, string>> = {
+  missing_session_id: 'properties.$session_id',
+  invalid_session_id: 'properties.$session_id',
+  missing_distinct_id: 'distinct_id',
+  missing_snapshot_data: 'properties.$snapshot_data',
+  replay_too_large: 'properties.$snapshot_data',
+}
+
 /**
  * Of the items' text, unpacked. Whatever passes the wire as it is passes here too; what a small packed body unfolds to has
  * this bound, since one record is read, stored and given back in one piece. Source: ours.

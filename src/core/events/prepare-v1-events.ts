@@ -12,7 +12,8 @@ import {
   type V1EventContext,
   v1DropReasons,
 } from './normalize-v1-event.ts'
-import { cutRejectBody, finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-events.ts'
+import { finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-events.ts'
+import { cutRejectBody } from './reject-body.ts'
 import { uuidTextLength } from './uuid.ts'
 
 /** `personless`: accepted without a person, for its distinct id is nobody's. */

@@ -2,7 +2,7 @@
 
 import type { RejectSource } from './captured-event.ts'
 
-/** '' for none. */
+/** '' for none; a null kind is written out. */
 export function encodeRejectSource(source: RejectSource | null): string {
   if (source === null) return ''
   const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff } = source
@@ -27,7 +27,7 @@ export function decodeRejectSource(text: string): RejectSource | null {
     return null
   }
   const kind = fields?.kind
-  if (kind !== 'request' && kind !== 'item' && kind !== 'event') return null
+  if (kind !== 'request' && kind !== 'item' && kind !== 'event' && kind !== null) return null
   const { cut, protocol, engage, ip, sent_at: sentAt, forced_off: forcedOff } = fields!
   return {
     kind,

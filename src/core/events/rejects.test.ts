@@ -74,8 +74,9 @@ describe('the address of a reject', () => {
 
 describe('the source of a reject', () => {
   it('is nothing when its text is not one that was written here', () => {
-    for (const text of ['', '{', 'null', '[]', '7', '{"kind":"other"}', '{"kind":"request"'])
+    for (const text of ['', '{', 'null', '[]', '7', '{}', '{"kind":"other"}', '{"kind":"request"'])
       assert.equal(decodeRejectSource(text), null, text)
-    assert.deepEqual(decodeRejectSource(encodeRejectSource(source)), source)
+    for (const each of [source, { ...source, kind: null, isCut: true }])
+      assert.deepEqual(decodeRejectSource(encodeRejectSource(each)), each)
   })
 })

@@ -3,7 +3,7 @@
 
 import { rejectUuid } from '../persons/person-uuid.ts'
 import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane } from './captured-event.ts'
-import { cutRejectBody, rejectBodyBytesMax } from './prepare-events.ts'
+import { cutRejectBody, keptBody, rejectBodyBytesMax } from './reject-body.ts'
 import { withoutAddress } from './reject-source.ts'
 import type { RejectedEvent } from './stored-event.ts'
 
@@ -26,9 +26,14 @@ export function rejectOfEvent(
   field: string,
 ): RejectedEvent {
   const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
-  const text = eventText(event)
-  const body = cutRejectBody(text)
-  const isCut = body.length < text.length
+  const kept = keptBody(eventText(event), {
+    kind: 'event',
+    protocol,
+    engage: false,
+    ip,
+    sentAtMs,
+    personProcessingForcedOff,
+  })
   return {
     rejectId: rejectUuid(event.lane, offset, event.receivedAtMs),
     projectId: event.projectId,
@@ -40,8 +45,8 @@ export function rejectOfEvent(
     event: event.name,
     distinctId: event.distinctId,
     receivedAtMs: event.receivedAtMs,
-    body,
-    source: { kind: 'event', isCut, protocol, engage: false, ip, sentAtMs, personProcessingForcedOff },
+    body: kept.text,
+    source: kept.source,
   }
 }
 

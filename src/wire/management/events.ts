@@ -4,6 +4,7 @@
 import Type, { type Static } from 'typebox'
 import { lanes } from '#core/events/captured-event.ts'
 import { parseElementsChain } from '#core/events/elements-chain-parse.ts'
+import { rejectBodyBytesMax } from '#core/events/reject-body.ts'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
 
@@ -138,9 +139,15 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
     received_at: instant(rejected.receivedAtMs),
     body: rejected.body,
     body_kind: rejected.source?.kind ?? null,
-    body_cut: rejected.source?.isCut ?? false,
+    body_cut: rejected.source?.isCut ?? isFull(rejected.body),
     replayed_at: rejected.replayedAtMs === null ? null : instant(rejected.replayedAtMs),
   }
+}
+
+/** Rejects of older versions do not say whether their bodies were cut: those that were fill the store's room. */
+function isFull(body: string): boolean {
+  const characterBytesMax = 4
+  return Buffer.byteLength(body) > rejectBodyBytesMax - characterBytesMax
 }
 
 const textFilter = (description: string) => Type.Optional(Type.String({ description, maxLength: 1_000 }))

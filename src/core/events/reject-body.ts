@@ -1,0 +1,34 @@
+// What was sent and refused, as the reject store keeps it: cut, with what it takes to read it again.
+
+import type { KeptBody, RejectSource } from './captured-event.ts'
+
+export const rejectBodyBytesMax = 64 * 1024
+
+/** A reject's body, cut to what the reject store keeps; a character that the cut would split goes. */
+export function cutRejectBody(text: string): string {
+  if (text.length * 3 <= rejectBodyBytesMax) return text
+  const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
+  let end = Math.min(bytes.length, rejectBodyBytesMax)
+  while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+/** Cut, and saying so. */
+export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
+  const text = cutRejectBody(sent)
+  return { text, source: { ...source, isCut: text.length < sent.length } }
+}
+
+/** Of what nobody reads again: to be looked at. */
+export function bodyToLookAt(sent: string): KeptBody {
+  return keptBody(sent, notReadAgain)
+}
+
+const notReadAgain = {
+  kind: null,
+  protocol: 'v0',
+  engage: false,
+  ip: '',
+  sentAtMs: null,
+  personProcessingForcedOff: false,
+} as const
