@@ -11,7 +11,7 @@ interface CaptureCase {
   readonly name: string
   readonly requests: readonly Buffer[]
   readonly connections: number
-  readonly aim: string
+  readonly aim?: string
 }
 
 export async function capture(): Promise<void> {
@@ -36,7 +36,7 @@ export async function capture(): Promise<void> {
         value: `${micros(ours.cpuMicros)}, ${Math.round(ours.answerCount / ours.seconds)}/s, p50 ${calm.p50.toFixed(1)} p99 ${calm.p99.toFixed(1)} ms (floor ${calmFloor.p99.toFixed(1)}), loop held ≤ ${heldMs.toFixed(0)} ms`,
         floor: micros(bare.cpuMicros),
         ratio: bare.cpuMicros / ours.cpuMicros,
-        aim,
+        ...(aim === undefined ? {} : { aim }),
       })
       if (ours.failureCount > 0) console.log(`  ${ours.failureCount} answers were not 200`)
     }
@@ -52,5 +52,6 @@ function batchCase(size: number, form: 'plain' | 'gzipped'): CaptureCase {
     if (form === 'plain') return httpRequest('/batch/', body)
     return httpRequest('/batch/', gzipped(body), { 'content-encoding': 'gzip' })
   })
-  return { name: `/batch/ of ${size}, ${form}`, requests, connections: 16, aim: '≥ 0.5' }
+  const isAimedAt = size === 100 && form === 'gzipped'
+  return { name: `/batch/ of ${size}, ${form}`, requests, connections: 16, ...(isAimedAt && { aim: '≥ 0.5' }) }
 }
