@@ -2,7 +2,6 @@
 // failure of theirs becomes a PortError.
 
 import type { Kysely } from 'kysely'
-import type { LogLane } from '#core/events/captured-event.ts'
 import type { ChunkOutcome } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { cohortQueries } from './cohort-queries.ts'
@@ -75,7 +74,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
       const rows = await db.selectFrom('chunk_outcome').selectAll().where('project_id', '=', projectId).execute()
       return rows.map(row => ({
         projectId,
-        lane: row.lane as LogLane,
+        lane: row.lane as ChunkOutcome['lane'],
         outcome: row.outcome as ChunkOutcome['outcome'],
         reason: row.reason,
         count: Number(row.event_count),

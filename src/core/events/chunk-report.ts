@@ -3,7 +3,7 @@
 // by reason with samples, so that they do not fill the project's list.
 
 import type { JsonObject, JsonValue } from '../json.ts'
-import type { CapturedEvent, CapturedReject, LogLane } from './captured-event.ts'
+import type { CapturedEvent, CapturedReject, Lane } from './captured-event.ts'
 import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
 import { withKind } from './warning-types.ts'
 
@@ -19,31 +19,31 @@ interface ImportNotes {
 }
 
 export class ChunkReport {
-  private readonly lane: LogLane
-  private readonly outcomes = new Map<number, Map<string, ChunkOutcome>>()
+  /** Of each project, by lane. */
+  private readonly outcomes = new Map<number, Map<Lane, Map<string, ChunkOutcome>>>()
   private readonly warnings: IngestionWarning[] = []
   private readonly imports = new Map<string, ImportNotes>()
 
-  constructor(lane: LogLane) {
-    this.lane = lane
-  }
-
-  /** @param reason '' for stored. */
-  count(
-    projectId: number,
-    outcome: ChunkOutcome['outcome'],
-    reason: string,
-    { count = 1, lane = this.lane }: { count?: number; lane?: ChunkOutcome['lane'] } = {},
-  ): void {
+  /**
+   * Counts one record.
+   * @param lane its own, as for `pennon_events_accepted_total`, so that the two can be held against each other.
+   * @param reason '' for stored.
+   */
+  count(projectId: number, lane: Lane, outcome: ChunkOutcome['outcome'], reason: string): void {
     let ofProject = this.outcomes.get(projectId)
     if (ofProject === undefined) {
       ofProject = new Map()
       this.outcomes.set(projectId, ofProject)
     }
-    const key = lane === this.lane && reason === '' ? outcome : `${outcome}:${reason}:${lane}`
-    const known = ofProject.get(key)
-    if (known !== undefined) (known as { count: number }).count += count
-    else ofProject.set(key, { projectId, lane, outcome, reason, count })
+    let ofLane = ofProject.get(lane)
+    if (ofLane === undefined) {
+      ofLane = new Map()
+      ofProject.set(lane, ofLane)
+    }
+    const key = reason === '' ? outcome : `${outcome}:${reason}`
+    const known = ofLane.get(key)
+    if (known !== undefined) (known as { count: number }).count++
+    else ofLane.set(key, { projectId, lane, outcome, reason, count: 1 })
   }
 
   warn(of: CapturedEvent | CapturedReject, type: string, details: JsonObject): void {
@@ -60,7 +60,9 @@ export class ChunkReport {
   }
 
   allOutcomes(): ChunkOutcome[] {
-    return [...this.outcomes.values()].flatMap(ofProject => [...ofProject.values()])
+    return [...this.outcomes.values()].flatMap(ofProject =>
+      [...ofProject.values()].flatMap(ofLane => [...ofLane.values()]),
+    )
   }
 
   /** Source: docs/wire/import.md 3.9. */

@@ -5,7 +5,7 @@ import type { Group, GroupType } from '../groups/group.ts'
 import type { JsonObject } from '../json.ts'
 import type { DistinctIdMapping, Person } from '../persons/person.ts'
 import type { Project } from '../project.ts'
-import type { LogLane } from './captured-event.ts'
+import type { Lane } from './captured-event.ts'
 
 /**
  * Distinct ids, group types and group keys are well-formed text without NUL, as the log keeps them: ids that come out
@@ -84,8 +84,8 @@ export interface IngestionWarning {
 
 export interface ChunkOutcome {
   readonly projectId: number
-  /** Replays travel in the main log, and are counted apart from its events. */
-  readonly lane: LogLane | 'replay'
+  /** The record's own; of a damaged one, which tells nothing, that of its log. */
+  readonly lane: Lane
   /** `stored`, `dropped` or `rejected`. */
   readonly outcome: 'stored' | 'dropped' | 'rejected'
   /** '' for stored. */

@@ -10,6 +10,7 @@ import { personUuid } from '../persons/person-uuid.ts'
 import type { LogRecord } from './captured-event.ts'
 import { chunkSubjects, parseChunk } from './parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from './process-chunk.ts'
+import { rejectRefusedRows } from './refused-rows.ts'
 
 const noGeoip = { lookUpGeoip: () => null }
 
@@ -68,6 +69,33 @@ describe('a chunk', () => {
     assert.match(failed!, /^{"event":"e","uuid":"[^"]+","distinct_id":"ada","timestamp":"[^"]+","properties":null}$/)
     assert.deepEqual([refused, damaged], ['{"distinct_id":"ada"}', '\ufffda'])
     assert.equal(new Set(processed.rows.rejected.map(({ rejectId }) => rejectId)).size, 3)
+  })
+
+  it('counts each record in its own lane, and what the event store refuses too', async () => {
+    const processed = await processRecords([
+      { kind: 'event', event: anEvent('e', 'ada') },
+      { kind: 'event', event: anEvent('e', 'hot', {}, { lane: 'overflow' }) },
+      { kind: 'event', event: anEvent('e', 'hot', {}, { lane: 'overflow' }) },
+      { kind: 'event', event: anEvent('$$heatmap', 'ada', {}, { lane: 'heatmaps' }) },
+      { kind: 'event', event: anEvent('$ai_span', 'ada', 'null', { lane: 'ai' }) },
+      { kind: 'event', event: anEvent('$exception', 'ada', {}, { lane: 'error_tracking', projectId: 99 }) },
+      { kind: 'reject', reject: aCapturedReject({ lane: 'replay', reason: 'missing_session_id' }) },
+      { kind: 'damaged', body: new Uint8Array([0xff]) },
+    ])
+    const told = ({ outcomes }: ProcessedChunk['changes']) =>
+      outcomes.map(({ lane, outcome, reason, count }) => `${lane} ${outcome} ${reason} ${count}`).toSorted()
+    const others = [
+      'ai rejected processing_failed 1',
+      'error_tracking dropped unknown_project 1',
+      'heatmaps dropped heatmap 1',
+      'main rejected log_record_damaged 1',
+      'main stored  1',
+    ]
+    const refusedReplay = 'replay rejected missing_session_id 1'
+    assert.deepEqual(told(processed.changes), [...others, 'overflow stored  2', refusedReplay])
+    const { changes } = rejectRefusedRows(processed, [{ list: 'events', index: 2, message: 'too large' }])
+    const parted = ['overflow rejected row_refused 1', 'overflow stored  1']
+    assert.deepEqual(told(changes), [...others, ...parted, refusedReplay])
   })
 
   it('keeps at most 64 KiB of a rejected body', async () => {

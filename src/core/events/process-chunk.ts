@@ -77,7 +77,7 @@ export class RecordError extends Error {
  */
 export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
   const projects = openChunkState(loaded)
-  const report = new ChunkReport(chunk.lane)
+  const report = new ChunkReport()
   const geoipOf = rememberedGeoip(options.lookUpGeoip)
   const rejected: RejectedEvent[] = []
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
@@ -102,25 +102,25 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       case 'replay':
         if (projects.has(record.replay.projectId)) {
           replays.push(record)
-          report.count(record.replay.projectId, 'stored', '', { lane: 'replay' })
-        } else report.count(record.replay.projectId, 'dropped', 'unknown_project', { lane: 'replay' })
+          report.count(record.replay.projectId, 'replay', 'stored', '')
+        } else report.count(record.replay.projectId, 'replay', 'dropped', 'unknown_project')
         break
       case 'failed_replay':
         rejected.push(rejectOfReplay(record.offset, record.replay, 'processing_failed', record.message))
-        report.count(record.replay.projectId, 'rejected', 'processing_failed', { lane: 'replay' })
+        report.count(record.replay.projectId, 'replay', 'rejected', 'processing_failed')
         break
       case 'failed':
         rejected.push(rejectOfEvent(record.offset, record.event, 'processing_failed', record.message))
-        report.count(record.event.projectId, 'rejected', 'processing_failed')
+        report.count(record.event.projectId, record.event.lane, 'rejected', 'processing_failed')
         break
       case 'reject':
         rejected.push(rejectOfReject(record.offset, record.reject))
         report.warn(record.reject, record.reject.reason, rejectDetails(rejected.at(-1)!.rejectId, record.reject))
-        report.count(record.reject.projectId, 'rejected', record.reject.reason)
+        report.count(record.reject.projectId, record.reject.lane, 'rejected', record.reject.reason)
         break
       case 'damaged':
         rejected.push(rejectOfDamage(record.offset, chunk.lane, record.body))
-        report.count(0, 'rejected', 'log_record_damaged')
+        report.count(0, chunk.lane, 'rejected', 'log_record_damaged')
         break
       default:
         record satisfies never
@@ -160,7 +160,7 @@ function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
   const { event, offset } = record
   const state = work.projects.get(event.projectId)
   if (state === undefined) {
-    report.count(event.projectId, 'dropped', 'unknown_project')
+    report.count(event.projectId, event.lane, 'dropped', 'unknown_project')
     return null
   }
   if (event.lane === 'historical') report.noteRecentImport(event)
@@ -170,16 +170,16 @@ function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const applied = applyEvent({ state, geoipOf, warn, mergeIsLost, flagCalls: work.flagCalls }, record)
     if (applied.kind === 'stored') {
-      report.count(event.projectId, 'stored', '')
+      report.count(event.projectId, event.lane, 'stored', '')
       return applied.row
     }
-    if (applied.kind === 'dropped') report.count(event.projectId, 'dropped', applied.reason)
+    if (applied.kind === 'dropped') report.count(event.projectId, event.lane, 'dropped', applied.reason)
     else if (applied.kind === 'thinned') {
       work.thinned.push(applied.call)
-      report.count(event.projectId, 'dropped', thinnedReason)
+      report.count(event.projectId, event.lane, 'dropped', thinnedReason)
     } else {
       work.rejected.push(rejectOfEvent(offset, event, 'message_size_too_large', 'properties'))
-      report.count(event.projectId, 'rejected', 'message_size_too_large')
+      report.count(event.projectId, event.lane, 'rejected', 'message_size_too_large')
     }
     return null
   } catch (cause) {

@@ -25,16 +25,11 @@ export function rejectRefusedRows(
       return rejectOfReplay(offset, replay, 'row_refused', message)
     }
     const { offset, event } = processed.sources[list][index]!
-    moveToRejected(counts, event.projectId, laneOfEvents(processed))
+    moveToRejected(counts, event.projectId, event.lane)
     return anonymized(rejectOfEvent(offset, event, 'row_refused', message), processed.anonymousProjectIds)
   })
   const outcomes = [...counts.values()].filter(({ count }) => count > 0)
   return { rejected, changes: { ...processed.changes, outcomes } }
-}
-
-/** A chunk's events are of one lane; a refused row of theirs was counted, so there is at least one outcome. */
-function laneOfEvents(processed: ProcessedChunk): ChunkOutcome['lane'] {
-  return processed.changes.outcomes.find(({ lane }) => lane !== 'replay')!.lane
 }
 
 type Counts = Map<string, { -readonly [Key in keyof ChunkOutcome]: ChunkOutcome[Key] }>

@@ -10,7 +10,7 @@ const laneStatusSchema = Type.Object({
 })
 export type LaneStatusJson = Static<typeof laneStatusSchema>
 const outcomeSchema = Type.Object({
-  lane: Type.String(),
+  lane: Type.String({ description: 'The one that the record took, such as `main`, `overflow` or `replay`.' }),
   outcome: Type.Union([Type.Literal('stored'), Type.Literal('dropped'), Type.Literal('rejected')]),
   reason: Type.String({ description: 'Empty for stored.' }),
   count: Type.Integer(),
