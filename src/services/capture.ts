@@ -219,9 +219,9 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     body: () => RejectedBody,
   ): Promise<CaptureOutcome> {
     if ('refusal' in prepared) {
-      const { refusal, index, field } = prepared
+      const { refusal, index, field, item } = prepared
       const { token, historicalMigration, eventCount } = arrived
-      const input = { token, reason: refusal, field, body: '', eventCount }
+      const input = { token, reason: refusal, field, body: '', eventCount, ...(eventCount === 1 && { item }) }
       metrics.eventsRefused.inc({ reason: refusal })
       keeper.keep(project, input, { body, historicalMigration, receivedAtMs })
       return Promise.resolve({ kind: 'refused', refusal, index, field })

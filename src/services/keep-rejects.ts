@@ -8,6 +8,7 @@ import {
   logLaneOf,
   type RejectedBody,
 } from '#core/events/captured-event.ts'
+import type { RefusedItem } from '#core/events/incoming-event.ts'
 import { type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -39,6 +40,10 @@ export interface RefusedInput {
   readonly body: RejectedBody
   /** Of the request, where they could be counted. */
   readonly eventCount?: number
+  /** The one event it holds. Absent: it has several, or nothing of it could be read. */
+  readonly item?: RefusedItem
+  /** It says that it is an import. */
+  readonly historicalMigration?: boolean
   /** Where it would have gone, when its path alone says that. */
   readonly lane?: Lane
 }
@@ -82,7 +87,8 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
     async keepForKey(token, input, receivedAtMs) {
       try {
         const project = await dependencies.findProject(token)
-        if (project !== null) keep(project, input, { body: () => input.body, historicalMigration: false, receivedAtMs })
+        const { historicalMigration = false } = input
+        if (project !== null) keep(project, input, { body: () => input.body, historicalMigration, receivedAtMs })
       } catch (error) {
         countFailure(error, dependencies)
       }
@@ -90,7 +96,7 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
   }
 
   function keep(project: Project, input: RefusedInput, { body, historicalMigration, receivedAtMs }: RefusedOf): void {
-    const { reason, eventCount = 1 } = input
+    const { reason, eventCount = 1, item = unreadItem } = input
     const granted = limiter.take(project.id, 1, clock.nowMs())
     refused.count(project.id, reason, eventCount - granted)
     if (granted === 0) return
@@ -106,9 +112,9 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
       capturedAtMs: receivedAtMs,
       reason,
       field: input.field,
-      uuid: '',
-      name: '',
-      distinctId: '',
+      uuid: item.uuid,
+      name: item.name.slice(0, 200),
+      distinctId: item.distinctId.slice(0, 200),
       ...(typeof kept === 'string' ? { body: kept } : { body: kept.text, source: kept.source }),
     }
     eventLog.append(lane, encodeRejects(project, [reject])).catch(error => {
@@ -117,6 +123,8 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
     })
   }
 }
+
+const unreadItem: RefusedItem = { uuid: '', name: '', distinctId: '' }
 
 export function countFailure(
   error: unknown,

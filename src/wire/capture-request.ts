@@ -1,9 +1,8 @@
 // What a v0 capture payload says: its shape, its token, its envelope and the fields of each event, with properties kept
 // as slices of the client's text. Types and names are settled here; the rules of events are `core/events`.
 
-import type { IncomingEvent, IncomingRequest } from '#core/events/incoming-event.ts'
+import type { IncomingEvent, IncomingRequest, RefusedItem } from '#core/events/incoming-event.ts'
 import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
-import { parseUuid } from '#core/events/uuid.ts'
 import { parseJson, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { brokenEnvelope } from './broken-envelope.ts'
@@ -26,8 +25,10 @@ import {
   hasName,
   isObject,
   type ListKey,
+  refusedItemOf,
   tokenFieldOf,
   tokenIn,
+  uuidOf,
 } from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
@@ -52,6 +53,10 @@ export interface CaptureRefusal {
   readonly token: string | null
   /** How many items it has. Absent: that could not be told. */
   readonly eventCount?: number
+  /** The one that it has. Absent: there are several, or it could not be told. */
+  readonly item?: RefusedItem
+  /** Its envelope says that it is an import. */
+  readonly historicalMigration?: true
 }
 
 export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work', CaptureRefusal>
@@ -153,15 +158,24 @@ export function readRoot(
 }
 
 export function refusalOf(root: unknown, context: CaptureContext) {
-  return (error: WireError) =>
-    err({ error, token: tokenHint(root) ?? context.fallbackToken, eventCount: itemCountOf(root) })
+  return (error: WireError): Result<never, CaptureRefusal> => {
+    const items = itemsOf(root)
+    return err({
+      error,
+      token: tokenHint(root) ?? context.fallbackToken,
+      eventCount: Math.max(items.length, 1),
+      ...(items.length === 1 && { item: refusedItemOf(items[0]) }),
+      ...(isObject(root) && items[0] !== root && root.historical_migration === true && { historicalMigration: true }),
+    })
+  }
 }
 
-function itemCountOf(root: unknown): number {
-  if (Array.isArray(root)) return Math.max(root.length, 1)
-  if (!isObject(root)) return 1
+/** What its items seem to be, whatever is wrong with it. */
+function itemsOf(root: unknown): readonly unknown[] {
+  if (Array.isArray(root)) return root
+  if (!isObject(root)) return [root]
   const list = Array.isArray(root.batch) ? root.batch : hasName(root) ? null : root.data
-  return Array.isArray(list) ? Math.max(list.length, 1) : 1
+  return Array.isArray(list) ? list : [root]
 }
 
 /** The four shapes, first match wins. Source: docs/wire/ingestion.md 2.1. */
@@ -323,12 +337,6 @@ function idText(
     if (ids.bytesLeft < 0) return undefined
   }
   return textOf(parseJson(payload.bytes.toString('utf8', start, end)))
-}
-
-/** `messageId` of old libraries counts when it is a UUID. Source: docs/wire/clients.md 5.2. */
-export function uuidOf(item: Fields): string | null {
-  if (typeof item.uuid === 'string' && item.uuid !== '') return parseUuid(item.uuid)
-  return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
 }
 
 export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {

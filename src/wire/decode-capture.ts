@@ -13,9 +13,8 @@ import {
 import { keptBody } from '#core/events/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
-import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
+import { type CaptureRefusal, type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
-import type { WireError } from './wire-error.ts'
 
 export interface CaptureInput extends CaptureBody {
   /** On `/engage` an event needs no name. */
@@ -29,15 +28,10 @@ export interface CaptureInput extends CaptureBody {
 }
 
 /** A request that was refused before its events were looked at. */
-export interface RefusedCapture {
+export interface RefusedCapture extends CaptureRefusal {
   readonly kind: 'refused'
-  readonly error: WireError
-  /** The key that the request names, when it could be found. */
-  readonly token: string | null
   /** What was sent, decoded where that worked, cut for the reject store; '' without a token. */
   readonly body: RejectedBody
-  /** How many items it has. Absent: that could not be told. */
-  readonly eventCount?: number
 }
 
 export type DecodedCapture =

@@ -1,6 +1,7 @@
 // Which types the fields of an event and of an envelope may have, and where their keys stand.
 // Source: docs/wire/ingestion.md 2.1, 2.2, 2.4.
 
+import type { RefusedItem } from '#core/events/incoming-event.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 
 /** `data`: of libraries that name the list so. */
@@ -65,6 +66,28 @@ export function tokenFieldOf(envelope: Fields): string | null {
 export function hasName(item: Fields): boolean {
   return typeof item.event === 'string'
 }
+
+/** `messageId` of old libraries counts when it is a UUID. Source: docs/wire/clients.md 5.2. */
+export function uuidOf(item: Fields): string | null {
+  if (typeof item.uuid === 'string' && item.uuid !== '') return parseUuid(item.uuid)
+  return typeof item.messageId === 'string' ? parseUuid(item.messageId) : null
+}
+
+/** As far as a refused item can be read. */
+export function refusedItemOf(item: unknown): RefusedItem {
+  if (!isObject(item)) return { uuid: '', name: '', distinctId: '' }
+  return { uuid: uuidOf(item) ?? '', name: hasName(item) ? (item.event as string) : '', distinctId: plainIdOf(item) }
+}
+
+/** Where distinct ids stand. Numbers lose their literals, and what is no text otherwise is left. */
+function plainIdOf(item: Fields): string {
+  const properties = isObject(item.properties) ? item.properties : noFields
+  const id = item.distinct_id ?? item.$distinct_id ?? properties.distinct_id ?? properties.$distinct_id
+  if (typeof id === 'string') return id
+  return Number.isSafeInteger(id) ? String(id) : ''
+}
+
+const noFields: Fields = Object.freeze({})
 
 export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

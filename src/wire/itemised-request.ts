@@ -21,9 +21,8 @@ import {
   sentAtOf,
   textAt,
   tokenOf,
-  uuidOf,
 } from './capture-request.ts'
-import { type Fields, faultOfFields, hasName, isObject, type ListKey } from './event-fields.ts'
+import { type Fields, faultOfFields, hasName, isObject, type ListKey, refusedItemOf, uuidOf } from './event-fields.ts'
 import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -123,8 +122,7 @@ function judge(
     const { reason, field } = fault ?? { reason: 'invalid_shape', field: event }
     const uuid = isObject(item) && field !== 'uuid' ? uuidOf(item) : null
     verdicts.add({ index: place, uuid, event: nameOf(item), result: 'reject', reason, field: field || null })
-    if (faults.length < rejectCountMax)
-      faults.push({ place, reason, field, uuid: uuid ?? '', name: nameOf(item) ?? '', distinctId: plainIdOf(item) })
+    if (faults.length < rejectCountMax) faults.push({ place, reason, field, ...refusedItemOf(item), uuid: uuid ?? '' })
   }
   return { events, performanceEventCount, places, faults, verdicts }
 }
@@ -142,8 +140,4 @@ function faultOfItem(item: unknown, needsName: boolean): { reason: string; field
 
 function nameOf(item: unknown): string | null {
   return isObject(item) && hasName(item) ? (item.event as string) : null
-}
-
-function plainIdOf(item: unknown): string {
-  return isObject(item) && typeof item.distinct_id === 'string' ? item.distinct_id : ''
 }

@@ -7,15 +7,8 @@ import { err, ok, type Result } from '#core/result.ts'
 import { noEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, captureValueCountMax, invalidJson, unknownShape } from './capture-errors.ts'
-import {
-  type CaptureContext,
-  type CaptureRefusal,
-  checkedToken,
-  distinctIdOf,
-  tokenHint,
-  uuidOf,
-} from './capture-request.ts'
-import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn } from './event-fields.ts'
+import { type CaptureContext, type CaptureRefusal, checkedToken, distinctIdOf, tokenHint } from './capture-request.ts'
+import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
 import type { WireError } from './wire-error.ts'

@@ -33,12 +33,15 @@ export interface ItemisedRequest {
   sourceAt(place: number): string
 }
 
-export interface ItemFault {
+export interface ItemFault extends RefusedItem {
   readonly place: number
   /** A code of docs/wire/errors.md. */
   readonly reason: string
   readonly field: string
-  /** What could be read of it, else ''. */
+}
+
+/** What could be read of an item, else ''. */
+export interface RefusedItem {
   readonly uuid: string
   readonly name: string
   readonly distinctId: string

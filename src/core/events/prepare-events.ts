@@ -14,7 +14,7 @@ import {
 } from './captured-event.ts'
 import { findDrop } from './event-drops.ts'
 import type { RandomUint32 } from './event-uuid.ts'
-import type { IncomingEvent, IncomingRequest, ItemFault } from './incoming-event.ts'
+import type { IncomingEvent, IncomingRequest, ItemFault, RefusedItem } from './incoming-event.ts'
 import type { ItemVerdict } from './item-verdicts.ts'
 import { type EventContext, type EventRefusal, normalizeEvent, refusedFields } from './normalize-event.ts'
 import { keptBody } from './reject-body.ts'
@@ -49,6 +49,8 @@ export interface RefusedRequest {
   readonly index: number
   /** The field at fault with its place, such as `batch.3.distinct_id`. */
   readonly field: string
+  /** The event at fault. */
+  readonly item: RefusedItem
 }
 
 /** More rejects than a project may have in a second need not be carried. */
@@ -87,7 +89,7 @@ export function prepareEvents(
       itemised?.verdicts.add(refusedVerdict(itemised.places[index]!, item, outcome.error))
     } else {
       const field = request.placeOf(index) + refusedFields[outcome.error]
-      return { refusal: outcome.error, index, field }
+      return { refusal: outcome.error, index, field, item: readItem(item) }
     }
   }
   return {
@@ -145,8 +147,12 @@ export function finishedRecords(encoder: RecordEncoder): EncodedRecords | null {
 
 type RejectedItem = Omit<ItemFault, 'place'>
 
-function rejectedItem({ uuid, name, distinctId }: IncomingEvent, reason: EventRefusal): RejectedItem {
-  return { reason, field: refusedFields[reason], uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
+function rejectedItem(item: IncomingEvent, reason: EventRefusal): RejectedItem {
+  return { reason, field: refusedFields[reason], ...readItem(item) }
+}
+
+function readItem({ uuid, name, distinctId }: IncomingEvent): RefusedItem {
+  return { uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
 }
 
 function rejectOf(item: RejectedItem, sourceJson: string, context: EventContext): CapturedReject {

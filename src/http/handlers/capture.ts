@@ -152,8 +152,8 @@ function answerPrepared(
       service.countPerformanceEvents(prepared.token, prepared.eventCount)
       return sendJson(exchange.reply, 200, accepted)
     case 'refused': {
-      const { error, token, body, eventCount = 1 } = prepared
-      service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body, eventCount }, receivedAtMs)
+      const { error, ...refused } = prepared
+      service.keepRefused({ ...refused, reason: error.code, field: error.attr ?? '' }, receivedAtMs)
       return sendError(exchange.reply, error)
     }
   }
