@@ -2,12 +2,42 @@
 // ones that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run.
 
 import { spawn } from 'node:child_process'
-import { globSync } from 'node:fs'
+import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const sets: Record<string, { patterns: string[]; concurrency: number; timeoutMs: number }> = {
-  unit: { patterns: ['src/**/*.test.ts', 'tests/**/*.test.ts'], concurrency: 2, timeoutMs: 120_000 },
-  ci: { patterns: ['tests/**/*.ci.ts'], concurrency: 1, timeoutMs: 900_000 },
+interface TestSet {
+  readonly patterns: readonly string[]
+  /**
+   * Files of one entry share a process: most of a short test file is Node's start and the same imports again. Left out
+   * is what starts whole instances, so that an end of the process is the end of one file's alone.
+   */
+  readonly together: Readonly<Record<string, readonly string[]>>
+  readonly concurrency: number
+  /** Of a process with all its files, and of each test. */
+  readonly timeoutMs: number
 }
+
+const sets: Record<string, TestSet> = {
+  unit: {
+    patterns: ['src/**/*.test.ts', 'tests/**/*.test.ts'],
+    together: {
+      core: ['src/{core,wire}/**/*.test.ts'],
+      src: ['src/*.test.ts', 'src/!(core|wire)/**/*.test.ts'],
+      requests: ['tests/{capture,http}/*.test.ts'],
+      decide: ['tests/decide/*.test.ts'],
+      management: ['tests/management/*.test.ts'],
+      stores: ['tests/{ports,persons}/*.test.ts'],
+      vectors: ['tests/{conformance,tidy}/*.test.ts'],
+    },
+    concurrency: 2,
+    timeoutMs: 240_000,
+  },
+  ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: 1, timeoutMs: 900_000 },
+}
+/** Hooks outside of every suite would be those of all files of a process. */
+const hooksOfTheFile = /^(?:before|after|beforeEach|afterEach)\(/m
 
 const [setName = 'unit', ...named] = process.argv.slice(2)
 const set = sets[setName]
@@ -15,18 +45,24 @@ if (set === undefined) {
   console.error(`There is no test set "${setName}". Sets: ${Object.keys(sets).join(', ')}.`)
   process.exit(2)
 }
-const files = named.length > 0 ? named : globSync(set.patterns).sort()
+const folder = mkdtempSync(join(tmpdir(), 'pennon-test-run-'))
 const args = [
   '--disable-warning=ExperimentalWarning',
   '--test',
   `--test-concurrency=${set.concurrency}`,
   `--test-timeout=${set.timeoutMs}`,
   '--test-reporter=spec',
-  ...files,
+  ...(named.length > 0 ? named : processesOf(set)),
 ]
 const child = spawn(process.execPath, args, {
   stdio: ['ignore', 'pipe', 'inherit'],
-  env: { ...process.env, NODE_ENV: 'test' },
+  env: {
+    ...process.env,
+    NODE_ENV: 'test',
+    // As `bin/compile-cache.js` does for Pennon itself: types are stripped once, not in every process.
+    NODE_COMPILE_CACHE:
+      process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
+  },
 })
 let tail = ''
 child.stdout.on('data', (chunk: Buffer) => {
@@ -34,6 +70,7 @@ child.stdout.on('data', (chunk: Buffer) => {
   tail = (tail + chunk.toString()).slice(-4096)
 })
 child.on('close', code => {
+  rmSync(folder, { recursive: true, force: true })
   const skipped = Number(/skipped (\d+)/.exec(tail)?.[1] ?? 0)
   if (process.env.CI && skipped > 0) {
     console.error(`${skipped} skipped tests: under CI a skip is a failure.`)
@@ -41,3 +78,19 @@ child.on('close', code => {
   }
   process.exit(code ?? 1)
 })
+
+/** A file for each process: one that imports those that run together, or a test file itself. */
+function processesOf({ patterns, together }: TestSet): string[] {
+  const alone = new Set(globSync(patterns))
+  const shared = Object.entries(together).map(([name, shares]) => {
+    const files = globSync(shares)
+      .filter(file => alone.has(file) && !hooksOfTheFile.test(readFileSync(file, 'utf8')))
+      .sort()
+    for (const file of files) alone.delete(file)
+    const path = join(folder, `${name}.mjs`)
+    writeFileSync(path, files.map(file => `import '${pathToFileURL(file).href}'\n`).join(''))
+    return path
+  })
+  // The long ones first, so that the last ones end together.
+  return [...shared, ...[...alone].sort()]
+}
