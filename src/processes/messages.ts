@@ -2,8 +2,11 @@
 
 import type { LogLane } from '#core/events/captured-event.ts'
 
-/** `ok`, or why events are not being processed: `starting`, `waiting_for_event_store`, `restarting`,
- * `not_answering`, `stopped`. */
+/**
+ * `ok`, or why events are not being processed. Of the worker's own words: `starting`, `waiting_for_log`, `waiting_for_state`,
+ * `waiting_for_event_store`, `stopped`; of its supervisor's: `starting`, `restarting`, `not_answering`. Each has its row in
+ * docs/operating/monitoring.md.
+ */
 export type ProcessingState = string
 
 /** Numbers of a prom-client registry, as `getMetricsAsJSON` gives them. */

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { createLogger } from './log.ts'
+
+/** The line that is written for an error, and what it holds. */
+function logged(err: unknown) {
+  let line = ''
+  const write = (text: string) => {
+    line += text
+  }
+  createLogger({ level: 'info', process: 'serve' }, { write }).error({ err }, 'events cannot be accepted')
+  return { line, err: JSON.parse(line).err as Record<string, unknown> }
+}
+
+function countOf(text: string, within: string): number {
+  return within.split(text).length - 1
+}
+
+describe('the line of an error', () => {
+  it('says what failed once, with its codes and the frames of where it began', () => {
+    const cause = new Error('the log has reached its limit')
+    const { line, err } = logged(new PortError('event-log', 'full', cause))
+    assert.equal(countOf('the log has reached its limit', line), 1, line)
+    assert.equal(err.message, 'event-log: full: the log has reached its limit')
+    assert.deepEqual([err.type, err.port, err.code, err.retryable], ['PortError', 'event-log', 'full', false])
+    assert.match(String(err.stack), /^ {4}at .*log\.test\.ts/)
+  })
+
+  it('adds what only its causes say, as far down as they go', () => {
+    const refused = Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' })
+    const { err } = logged(new Error('fetch failed', { cause: new Error('connect', { cause: refused }) }))
+    assert.equal(err.message, 'fetch failed: connect: ECONNREFUSED')
+    const circle = new Error('round')
+    circle.cause = circle
+    assert.equal(logged(circle).err.message, 'round')
+    assert.equal(logged('no error').err, 'no error')
+  })
+})
