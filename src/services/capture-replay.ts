@@ -9,11 +9,11 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { atOnce } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { CaptureService } from './capture.ts'
 import type { RefusedCounter } from './refused-counter.ts'
+import { createUnavailable } from './unavailable.ts'
 
 export interface ReplayServiceDependencies {
   /** By project API key; null when no project has it. May answer at once. */
@@ -49,14 +49,11 @@ export interface ReplayService {
   capture(request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome>
 }
 
-/** One line per this long while the log refuses; the counters tell the rest. */
-const complaintPauseMs = 10_000
-
 /** What is looked for first is answered: the key, the quota, then the snapshots. Source: docs/wire/ingestion.md 1.7, 1.8. */
 export function createReplayService(dependencies: ReplayServiceDependencies): ReplayService {
   const { eventLog, metrics, logger, monotonicNowMs } = dependencies
+  const unavailable = createUnavailable({ what: 'replays', nowMs: monotonicNowMs, metrics, logger })
   const accepted = metrics.eventsAccepted.labels({ lane: 'replay' })
-  let complaintFromMs = Number.NEGATIVE_INFINITY
 
   return {
     async capture(request, receivedAtMs) {
@@ -88,16 +85,5 @@ export function createReplayService(dependencies: ReplayServiceDependencies): Re
     await eventLog.append('main', request.record)
     accepted.inc()
     return { kind: 'accepted' }
-  }
-
-  function unavailable(error: unknown): ReplayOutcome {
-    if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
-    metrics.dependencyFailures.inc({ port: error.port, code: error.code })
-    const nowMs = monotonicNowMs()
-    if (nowMs >= complaintFromMs) {
-      complaintFromMs = nowMs + complaintPauseMs
-      logger.error({ err: error }, 'replays cannot be accepted; clients are told to send them again')
-    }
-    return { kind: 'unavailable' }
   }
 }

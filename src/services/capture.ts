@@ -19,14 +19,14 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
-import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { coolHotKeys } from './cool-hot-keys.ts'
 import { inSlices } from './in-slices.ts'
-import { countFailure, createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
+import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { type LeftOut, QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
 import type { RefusedCounter } from './refused-counter.ts'
+import { createUnavailable } from './unavailable.ts'
 
 export interface CaptureDependencies {
   /** By project API key; null when no project has it. May answer at once. */
@@ -111,15 +111,12 @@ export interface CaptureService {
 
 const performanceReason = 'dropped_performance_event'
 
-/** One line per this long while the log refuses; the counters tell the rest. */
-const complaintPauseMs = 10_000
-
 export function createCaptureService(dependencies: CaptureDependencies): CaptureService {
   const { eventLog, clock, metrics, logger, refused } = dependencies
   const keeper = createRejectKeeper(dependencies)
+  const unavailable = createUnavailable({ what: 'events', nowMs: clock.nowMs, metrics, logger })
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = new Map(lanes.map(lane => [lane, metrics.eventsAccepted.labels({ lane })]))
-  let lastComplaintMs = Number.NEGATIVE_INFINITY
 
   return {
     capture(request, received, body) {
@@ -346,18 +343,6 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     if (main !== null) appends.push(eventLog.append('main', main))
     if (historical !== null) appends.push(eventLog.append('historical', historical))
     await Promise.all(appends)
-  }
-
-  function unavailable(error: unknown): { readonly kind: 'unavailable' } {
-    if (!(error instanceof PortError)) throw error
-    if (error.code === 'conflict' || error.code === 'corrupt') throw error
-    countFailure(error, dependencies)
-    const nowMs = clock.nowMs()
-    if (nowMs - lastComplaintMs >= complaintPauseMs) {
-      lastComplaintMs = nowMs
-      logger.error({ err: error }, 'events cannot be accepted; clients are told to send them again')
-    }
-    return { kind: 'unavailable' }
   }
 }
 

@@ -126,10 +126,7 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
 
 const unreadItem: RefusedItem = { uuid: '', name: '', distinctId: '' }
 
-export function countFailure(
-  error: unknown,
-  { metrics, logger }: Pick<RejectKeeperDependencies, 'metrics' | 'logger'>,
-): void {
+function countFailure(error: unknown, { metrics, logger }: Pick<RejectKeeperDependencies, 'metrics' | 'logger'>): void {
   const known = error instanceof PortError
   metrics.dependencyFailures.inc({ port: known ? error.port : 'unknown', code: known ? error.code : 'unavailable' })
   if (!known) logger.error({ err: error }, 'a refused request could not be kept')

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { createUnavailable } from './unavailable.ts'
+
+function start() {
+  const lines: string[] = []
+  const metrics = createMetrics()
+  const time = { nowMs: 0 }
+  const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
+  const unavailable = createUnavailable({ what: 'events', nowMs: () => time.nowMs, metrics, logger })
+  return { lines, metrics, time, unavailable }
+}
+
+describe('a store that fails while something is accepted', () => {
+  it('is counted each time, and told of once in ten seconds', async () => {
+    const { lines, metrics, time, unavailable } = start()
+    for (const nowMs of [0, 9_999, 10_000, 12_000]) {
+      time.nowMs = nowMs
+      assert.deepEqual(unavailable(new PortError('event-log', 'full')), { kind: 'unavailable' })
+    }
+    assert.deepEqual(lines, Array(2).fill('events cannot be accepted; clients are told to send them again'))
+    const { values } = await metrics.dependencyFailures.get()
+    assert.deepEqual(values[0], { labels: { port: 'event-log', code: 'full' }, value: 4 })
+  })
+
+  it('is not what sending again does not mend', () => {
+    const { lines, unavailable } = start()
+    for (const error of [new PortError('log', 'corrupt'), new PortError('log', 'conflict'), new TypeError('ours')])
+      assert.throws(() => unavailable(error), error)
+    assert.deepEqual(lines, [])
+  })
+})
