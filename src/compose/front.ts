@@ -216,7 +216,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const healthDeps = {
     readiness: () => ({
       flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
-      capture: ownLog === null ? 'ok' : captureState(ownLog.condition()),
+      capture: captureState(ownLog?.condition() ?? 'ok', config),
       processing: host.processingState(),
     }),
     metricsText: async () =>
@@ -387,8 +387,9 @@ function nudgingLog(log: EventLogWriter, nudge: (lane: LogLane) => void): EventL
 }
 
 /** What readiness says: a code, not the adapter's word. */
-function captureState(condition: 'ok' | 'full' | 'unavailable'): string {
-  return condition === 'full' ? 'log_or_disk_full' : condition === 'unavailable' ? 'log_unavailable' : 'ok'
+function captureState(condition: 'ok' | 'full' | 'unavailable', { importOnly }: Config): string {
+  if (condition !== 'ok') return condition === 'full' ? 'log_or_disk_full' : 'log_unavailable'
+  return importOnly ? 'import_only' : 'ok'
 }
 
 function trustedProxiesOf(config: Config): TrustedProxies {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { checkClock } from '../../src/commands/doctor/check-machine.ts'
 import { readConfig } from '../../src/config.ts'
+import { startFront } from '../support/front.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Result {
@@ -94,6 +95,34 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 1, output)
     assert.match(output, /^MEND +event store .*516 Code: 516\. Authentication failed\n +→ check user and password/m)
     assert.deepEqual(refusing.requests, ['ann:secret /?query=SELECT+version()'])
+  })
+
+  it('says of an instance, and of one that would be started, that it is for imports alone', async t => {
+    const settings = { PENNON_DATA: tempDir(t), PENNON_IMPORT_ONLY: 'true' }
+    const before = await doctor(settings)
+    assert.match(before.output, /^ok +instance +not running; .*import-only \(PENNON_IMPORT_ONLY\)/m)
+
+    const front = await startFront(settings)
+    t.after(() => front.close())
+    const readiness = await fetch(`${front.url}/_readiness?require=capture`)
+    assert.deepEqual(
+      [readiness.status, await readiness.json()],
+      [200, { flags: 'ok', capture: 'import_only', processing: 'ok' }],
+    )
+    // As `serve` does, whose folder this would be: the lock names its holder, who is known by its title.
+    const { title } = process
+    process.title = 'pennon test'
+    t.after(() => {
+      process.title = title
+    })
+    writeFileSync(join(settings.PENNON_DATA, 'lock'), JSON.stringify({ pid: process.pid, children: {} }))
+    const { PENNON_IMPORT_ONLY, ...others } = settings
+    const { exitCode, output } = await doctor({ ...others, PORT: new URL(front.url).port })
+    assert.equal(exitCode, 0, output)
+    assert.match(
+      output,
+      /^ok +instance +running as process \d+, import-only .*; flags, capture and processing are ok$/m,
+    )
   })
 
   it('takes a clock that stands before the last write for wrong', t => {

@@ -1,18 +1,20 @@
 // The instance that runs already, or the ports that a start would take.
 
 import { createServer } from 'node:net'
+import { isWorking } from '#http/handlers/health.ts'
 import type { Config } from '../../config.ts'
 import { readLockHolder } from '../../processes/data-lock.ts'
 import { bad, type Finding, good, reasonOf } from './finding.ts'
 
 const answerMsMax = 3_000
+const importOnlyNote = 'import-only (PENNON_IMPORT_ONLY): live events are answered 200 and discarded'
 
 export async function checkInstance(config: Config): Promise<readonly Finding[]> {
   const holder = readLockHolder(config.dataFolder)
   if (holder !== null) return [await runningInstance(config, holder.pid)]
   const { adminPort, host, port } = config
   return [
-    good('instance', 'not running'),
+    good('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
     await freePort('PORT', host, port),
     ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', host, adminPort)]),
   ]
@@ -24,10 +26,10 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
     const readiness = (await response.json()) as Record<string, string>
-    const troubles = Object.entries(readiness).filter(([, state]) => state !== 'ok')
-    if (troubles.length === 0)
-      return good('instance', `running as process ${pid}; flags, capture and processing are ok`)
-    const found = `running as process ${pid}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}`
+    const troubles = Object.entries(readiness).filter(([, state]) => !isWorking(state))
+    const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
+    if (troubles.length === 0) return good('instance', `${running}; flags, capture and processing are ok`)
+    const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}`
     return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {
     return bad(

@@ -31,6 +31,15 @@ describe('/_readiness', () => {
       assert.equal((await ask(query, readiness)).status, status, query)
   })
 
+  it('takes an instance for imports alone for one that works: nothing is refused there', async () => {
+    const importOnly = { capture: 'import_only' }
+    assert.deepEqual(await ask('?require=capture', importOnly), {
+      status: 200,
+      body: { flags: 'ok', ...importOnly, processing: 'ok' },
+    })
+    assert.equal((await ask('?require=capture', { ...importOnly, flags: 'starting' })).status, 503)
+  })
+
   it('refuses a part that does not exist, and a parameter that is `require` but for a slip', async () => {
     const unknown = await ask('?require=foo')
     assert.deepEqual([unknown.status, unknown.body.code, unknown.body.attr], [400, 'invalid_input', 'require'])

@@ -5,7 +5,7 @@ import { nearMiss } from '#core/nearest-name.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
-/** Each part is `ok` or a short reason code. */
+/** Each part is `ok`, a short reason code, or, where it works in a way of its own, a code of `workingStates`. */
 export interface Readiness {
   readonly flags: string
   readonly capture: string
@@ -73,7 +73,15 @@ function misreadQuery(query: Query): WireError | null {
 /** Ready while flags can be answered: a full disk must not take flags out of a load balancer. Source: ours. */
 function isReady(readiness: Readiness, query: Query): boolean {
   const required = requiredParts(query)
-  return parts.every(part => readiness[part] === 'ok' || (part !== 'flags' && !required.includes(part)))
+  return parts.every(part => isWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
+}
+
+/** Nothing is refused: of `import_only`, what is not taken is answered 200. Source: docs/operating/quotas.md, import-only mode. */
+const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
+
+/** Whether a part of `Readiness` does what it is set up to do. */
+export function isWorking(state: string): boolean {
+  return workingStates.has(state)
 }
 
 function requiredParts(query: Query): readonly string[] {
