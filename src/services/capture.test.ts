@@ -86,7 +86,7 @@ describe('capture service', () => {
       kind: 'accepted',
       rejects: [],
       rejectedCount: 0,
-      overQuota: { count: 0, events: [] },
+      overQuota: { count: 0, events: [], marks: new Uint8Array(0) },
       quotaLeftNothing: false,
     })
     assert.deepEqual(

@@ -13,7 +13,7 @@ import {
   type ReceivedRequest,
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
-import { type EventResource, type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
+import { type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -80,10 +80,7 @@ export type CaptureOutcome =
    */
   | { readonly kind: 'unavailable'; readonly isProjectUnknown?: true }
 
-export interface OverQuota {
-  readonly count: number
-  readonly events: readonly { readonly uuid: string; readonly resource: EventResource }[]
-}
+export type OverQuota = Pick<LeftOut, 'count' | 'events' | 'marks'>
 
 /** A request whose events were prepared elsewhere, for no project yet. */
 export interface PreparedRequest {
@@ -373,7 +370,7 @@ const yes = () => true
 const no = () => false
 
 const importOnlyReason = 'non_historical_import_drop'
-const noneOverQuota: OverQuota = { count: 0, events: [] }
+const noneOverQuota: OverQuota = { count: 0, events: [], marks: new Uint8Array(0) }
 const nothingRejected: CaptureOutcome = {
   kind: 'accepted',
   rejects: [],

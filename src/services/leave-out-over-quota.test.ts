@@ -14,7 +14,8 @@ it('a quota passes by imports, whichever lane they take', async () => {
   const prepared = { main, historical: null, acceptedByLane: { error_tracking: 2 }, rejects: [], rejectedCount: 0 }
   const { kept, leftOut } = await new QuotaGate(new Set(['exceptions']), 'v0').filter(prepared)
   assert.deepEqual([kept.main?.recordCount, kept.acceptedByLane], [1, { error_tracking: 1 }])
-  assert.deepEqual(leftOut.events, [{ uuid: aCapturedEvent(2).uuid, resource: 'exceptions' }])
+  assert.deepEqual(leftOut.events, [{ uuid: aCapturedEvent(2).uuid, name: '$exception', resource: 'exceptions' }])
+  assert.deepEqual([...leftOut.marks], [0, 1])
 })
 
 it('nobody is asked about a project that has no quota of events', () => {

@@ -10,7 +10,7 @@ import {
   type QuotaResource,
   quotaResourceOf,
 } from '#core/events/quota-resource.ts'
-import { filterEvents } from '#core/log/record-filter.ts'
+import { type EventGlance, filterEvents } from '#core/log/record-filter.ts'
 import type { Project } from '#core/project.ts'
 import { inSlices } from './in-slices.ts'
 
@@ -20,8 +20,16 @@ export type UsedUp = ReadonlySet<EventResource>
 export interface LeftOut {
   readonly count: number
   readonly countOf: ReadonlyMap<EventResource, number>
-  /** On v0, where nobody asks for each, at most `listedMax` of them. */
-  readonly events: readonly { readonly uuid: string; readonly resource: EventResource }[]
+  /** In their order; of v0 requests, which are told of no more, at most `listedMax`. */
+  readonly events: readonly LeftOutEvent[]
+  /** Of each event that had a record in the main log, in that order: 1 where it was left out. */
+  readonly marks: Uint8Array
+}
+
+export interface LeftOutEvent {
+  readonly uuid: string
+  readonly name: string
+  readonly resource: EventResource
 }
 
 const listedMax = 20_000
@@ -44,7 +52,7 @@ export class QuotaGate {
   readonly #usedUp: UsedUp
   readonly #protocol: 'v0' | 'v1'
   readonly #countOf = new Map<EventResource, number>()
-  readonly #events: { uuid: string; resource: EventResource }[] = []
+  readonly #events: LeftOutEvent[] = []
   #count = 0
 
   constructor(usedUp: UsedUp, protocol: 'v0' | 'v1') {
@@ -57,7 +65,7 @@ export class QuotaGate {
     return events.filter(({ name, uuid, propertiesJson }) => {
       const hasTour = () => Object.hasOwn(JSON.parse(propertiesJson), productTourProperty)
       const resource = this.#quotaThatLeavesOut(quotaResourceOf(name, hasTour))
-      if (resource !== null) this.#note(resource, () => uuid ?? '')
+      if (resource !== null) this.#note(resource, () => ({ uuid: uuid ?? '', name, resource }))
       return resource === null
     })
   }
@@ -66,18 +74,25 @@ export class QuotaGate {
     const acceptedByLane = { ...prepared.acceptedByLane }
     const { main } = prepared
     // The other log has nothing but imports.
-    const kept = main === null ? null : await inSlices(filterEvents(main, event => this.#keeps(event, acceptedByLane)))
-    const leftOut = { count: this.#count, countOf: this.#countOf, events: this.#events }
+    const marks = new Uint8Array(main?.recordCount ?? 0)
+    let looked = 0
+    const keeps = (event: EventGlance) => {
+      const isKept = this.#keeps(event, acceptedByLane)
+      marks[looked++] = isKept ? 0 : 1
+      return isKept
+    }
+    const kept = main === null ? null : await inSlices(filterEvents(main, keeps))
+    const leftOut = { count: this.#count, countOf: this.#countOf, events: this.#events, marks }
     return { kept: { ...prepared, main: kept, acceptedByLane }, leftOut }
   }
 
-  #keeps(event: Parameters<Parameters<typeof filterEvents>[1]>[0], acceptedByLane: Partial<Record<Lane, number>>) {
+  #keeps(event: EventGlance, acceptedByLane: Partial<Record<Lane, number>>) {
     if (event.historicalMigration) return true
     const own = quotaResourceOf(event.name, () => event.hasProperty(productTourProperty))
     const resource = this.#quotaThatLeavesOut(own)
     if (resource === null) return true
     acceptedByLane[event.lane]!--
-    this.#note(resource, () => event.uuid)
+    this.#note(resource, () => ({ uuid: event.uuid, name: event.name, resource }))
     return false
   }
 
@@ -87,9 +102,9 @@ export class QuotaGate {
     return this.#protocol === 'v1' && this.#usedUp.has('events') ? 'events' : null
   }
 
-  #note(resource: EventResource, uuid: () => string): void {
+  #note(resource: EventResource, event: () => LeftOutEvent): void {
     this.#count++
     this.#countOf.set(resource, (this.#countOf.get(resource) ?? 0) + 1)
-    if (this.#protocol === 'v1' || this.#events.length < listedMax) this.#events.push({ uuid: uuid(), resource })
+    if (this.#protocol === 'v1' || this.#events.length < listedMax) this.#events.push(event())
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type ItemVerdict, itemVerdictCountMax, VerdictCollector } from '#core/events/item-verdicts.ts'
 import { eventRefusals } from '#core/events/normalize-event.ts'
-import { allDropped, encodeVerdicts, withOverQuota, withoutPersons } from './capture-verdicts.ts'
+import { encodeVerdicts, verdictsGiven, withOverQuota, withoutPersons } from './capture-verdicts.ts'
 
 const uuidOf = (index: number) => `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`
 
@@ -12,9 +12,22 @@ function verdict(index: number, over: Partial<ItemVerdict> = {}): ItemVerdict {
 
 function verdictsOf(...verdicts: readonly ItemVerdict[]) {
   const collector = new VerdictCollector(verdicts.length)
-  for (const each of verdicts) collector.add(each)
+  for (const each of verdicts) {
+    if (each.result === 'reject') collector.add(each)
+    else collector.addInMain(each)
+  }
   return collector.finish()
 }
+
+/** As a quota leaves out the events of these records. */
+function leftOut(recordCount: number, records: readonly number[], resource: 'events' | 'exceptions' = 'events') {
+  const marks = new Uint8Array(recordCount)
+  for (const record of records) marks[record] = 1
+  const events = records.slice(0, 20_000).map(record => ({ uuid: uuidOf(record), name: 'e', resource }))
+  return { count: records.length, events, marks }
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at)
 
 const answerOf = (verdicts: ReturnType<typeof verdictsOf>) => {
   const { status, body } = encodeVerdicts(verdicts)
@@ -42,7 +55,7 @@ describe('verdicts', () => {
     assert.ok(items.every(({ index, result }) => result === 'reject' && index < itemVerdictCountMax))
     assert.deepEqual([counts.ok, counts.reject], [itemVerdictCountMax, 2 * itemVerdictCountMax])
     assert.deepEqual(collector.rejectedByReason, { missing_distinct_id: 2 * itemVerdictCountMax })
-    assert.equal(answerOf({ itemCount: 30_000, items, counts }).body.not_itemised, 20_000)
+    assert.equal(answerOf(collector.finish()).body.not_itemised, 20_000)
   })
 
   it('have a sentence for every reason, and keep a name short', () => {
@@ -61,25 +74,55 @@ describe('verdicts', () => {
     assert.deepEqual([status, body.code, body.type], [413, 'payload_too_large', 'validation_error'])
   })
 
-  it('turn to drops where a quota left events out, counted past what is written out', () => {
+  it('turn to drops where a quota left events out', () => {
     const heatmap = { result: 'drop', reason: 'heatmap' } as const
     const reject = { result: 'reject', reason: 'missing_distinct_id', field: 'distinct_id' } as const
     const given = verdictsOf(verdict(0), verdict(1, { result: 'warning' }), verdict(2, heatmap), verdict(3, reject))
-    const overQuota = [0, 1, 2].map(index => ({ uuid: uuidOf(index), resource: 'events' as const }))
-    const { counts, items } = withOverQuota(given, { count: 3, events: overQuota })
+    const { counts, items } = withOverQuota(given, leftOut(3, [0, 1, 2]))
     assert.deepEqual(counts, { ok: 0, warning: 0, drop: 3, reject: 1 })
     assert.deepEqual(
       items.map(({ reason }) => reason),
       ['events_over_quota', 'events_over_quota', 'events_over_quota', 'missing_distinct_id'],
     )
-    const many = { itemCount: 5, counts: { ok: 5, warning: 0, drop: 0, reject: 0 }, items: [verdict(0)] }
-    const hidden = [0, 7, 8].map(index => ({ uuid: uuidOf(index), resource: 'exceptions' as const }))
-    const dropped = withOverQuota(many, { count: 3, events: hidden })
-    assert.deepEqual(dropped.counts, { ok: 2, warning: 0, drop: 3, reject: 0 })
-    const cut = withOverQuota(many, { count: 4, events: hidden })
-    assert.deepEqual(cut.counts, { ok: 1, warning: 0, drop: 4, reject: 0 })
-    assert.equal(withOverQuota(many, { count: 0, events: [] }), many)
-    assert.match(answerOf(dropped).body.events[0].detail, /over its quota of exceptions/)
+    const one = withOverQuota(given, leftOut(3, [1], 'exceptions'))
+    assert.deepEqual(one.counts, { ok: 1, warning: 0, drop: 2, reject: 1 })
+    assert.match(answerOf(one).body.events[1].detail, /over its quota of exceptions/)
+    assert.equal(withOverQuota(given, leftOut(3, [])), given)
+  })
+
+  it('tell two events of one uuid apart where a quota left one out', () => {
+    const uuid = uuidOf(7)
+    const given = verdictsOf(verdict(0, { uuid }), verdict(1, { uuid }))
+    const { items } = withOverQuota(given, { ...leftOut(2, [1]), events: [{ uuid, name: 'e', resource: 'events' }] })
+    assert.deepEqual(
+      items.map(({ result }) => result),
+      ['ok', 'drop'],
+    )
+  })
+
+  it('are written out before what is well where a quota left events out, however many there are', () => {
+    const late = verdictsOf(...range(0, 15_000).map(index => verdict(index)))
+    const told = withOverQuota(late, leftOut(15_000, range(12_000, 15_000)))
+    assert.deepEqual(told.counts, { ok: 12_000, warning: 0, drop: 3_000, reject: 0 })
+    assert.equal(told.items.length, itemVerdictCountMax)
+    assert.equal(told.items.filter(({ result }) => result === 'drop').length, 3_000)
+    const warning = { result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' } as const
+    const many = verdictsOf(...range(0, 30_000).map(index => verdict(index, index >= 25_000 ? warning : {})))
+    const all = withOverQuota(many, leftOut(30_000, range(0, 30_000)))
+    assert.deepEqual(all.counts, { ok: 0, warning: 0, drop: 30_000, reject: 0 })
+    assert.ok(all.items.every(({ reason }, at) => reason === 'events_over_quota' && all.items[at]!.index === at))
+    assert.equal(answerOf(all).body.not_itemised, 20_000)
+  })
+
+  it('show a uuid that was made here of what is stored, and of nothing else', () => {
+    const isUuidMade = true
+    const heatmap = verdict(1, { result: 'drop', reason: 'heatmap', isUuidMade })
+    const given = verdictsOf(verdict(0, { isUuidMade }), heatmap, verdict(2, { isUuidMade }), verdict(3))
+    const shown = answerOf(withOverQuota(given, leftOut(4, [2, 3]))).body.events
+    assert.deepEqual(
+      shown.map(({ uuid }: { uuid: string | null }) => uuid),
+      [uuidOf(0), null, null, uuidOf(3)],
+    )
   })
 
   it('turn to warnings where persons were switched off, counted past what is written out', () => {
@@ -96,14 +139,20 @@ describe('verdicts', () => {
         ['ok', null],
       ],
     )
-    const many = { itemCount: 5, counts: { ok: 5, warning: 0, drop: 0, reject: 0 }, items: [verdict(0)] }
+    const many = { ...verdictsOf(...[0, 1, 2, 3, 4].map(index => verdict(index))), items: [verdict(0)] }
     const { counts } = withoutPersons(many, new Set([0, 7, 8].map(uuidOf)))
     assert.deepEqual(counts, { ok: 2, warning: 3, drop: 0, reject: 0 })
     assert.match(answerOf(told).body.events[0].detail, /too many events/)
   })
 
   it('are drops throughout where nothing is wanted', () => {
-    const { status, body } = answerOf(allDropped({ itemCount: 2 }, 'non_historical_import_drop'))
-    assert.deepEqual([status, body.status, body.counts.drop, body.events.length], [200, 'Ok', 2, 2])
+    const reject = { result: 'reject', reason: 'invalid_shape', field: 'uuid', uuid: null } as const
+    const given = verdictsOf(verdict(0, { isUuidMade: true }), verdict(1), verdict(2, reject))
+    const { status, body } = answerOf(verdictsGiven(given).allDropped('non_historical_import_drop'))
+    assert.deepEqual([status, body.status, body.counts.drop, body.events.length], [200, 'Ok', 3, 3])
+    assert.deepEqual(
+      body.events.map(({ uuid, event, reason, field }: ItemVerdict) => [uuid, event, reason, field]),
+      [null, uuidOf(1), null].map(uuid => [uuid, 'e', 'non_historical_import_drop', null]),
+    )
   })
 })

@@ -1,11 +1,16 @@
 // The answer to a v0 capture request that asked for verdicts (`?verbose=1`): every item with what became of it, and why.
 // Source: ours, docs/wire/ingestion.md 1.9; the codes are those of docs/wire/errors.md.
 
+import type { IncomingEvent, ItemisedRequest } from '#core/events/incoming-event.ts'
 import {
   type ItemResult,
   type ItemVerdict,
   type ItemVerdicts,
+  itemResults,
   itemVerdictCountMax,
+  shownName,
+  uuidMade,
+  withinBound,
 } from '#core/events/item-verdicts.ts'
 import { type EventRefusal, eventRefusals } from '#core/events/normalize-event.ts'
 import type { QuotaResource } from '#core/events/quota-resource.ts'
@@ -31,36 +36,38 @@ export function encodeVerdicts({ itemCount, counts, items }: ItemVerdicts): Verb
   return { status: error.status, body: `${head},${JSON.stringify(rest).slice(1)}` }
 }
 
-/**
- * The verdicts when a quota has left events out after they were given: those are dropped.
- * @param overQuota the first of those events, and how many they are.
- */
-export function withOverQuota(
-  verdicts: ItemVerdicts,
-  overQuota: {
-    readonly count: number
-    readonly events: readonly { readonly uuid: string; readonly resource: QuotaResource }[]
-  },
-): ItemVerdicts {
-  if (overQuota.count === 0) return verdicts
-  const itemised = new Set(verdicts.items.map(({ uuid }) => uuid))
-  const resources = new Map<string, QuotaResource>()
-  for (const { uuid, resource } of overQuota.events) if (itemised.has(uuid)) resources.set(uuid, resource)
+/** Events that a quota left out: the first of them, and a mark at each of those that had records in the main log. */
+export interface OverQuotaEvents {
+  readonly count: number
+  readonly events: readonly { readonly name: string; readonly uuid: string; readonly resource: QuotaResource }[]
+  readonly marks: Uint8Array
+}
+
+/** The verdicts when a quota has left events out after they were given: those are dropped. */
+export function withOverQuota(verdicts: ItemVerdicts, { count, events, marks }: OverQuotaEvents): ItemVerdicts {
+  if (count === 0) return verdicts
+  const { indexes, results } = verdicts.inMain
   const counts: Record<ItemResult, number> = { ...verdicts.counts }
-  let shownCount = 0
-  const items = verdicts.items.map((verdict): ItemVerdict => {
-    const resource = verdict.uuid === null ? undefined : resources.get(verdict.uuid)
-    if (resource === undefined || verdict.result === 'reject') return verdict
-    shownCount++
-    counts[verdict.result]--
+  const isLeftOut = new Uint8Array(verdicts.itemCount)
+  const dropped: ItemVerdict[] = []
+  let leftOutCount = 0
+  for (let record = 0; record < marks.length; record++) {
+    if (marks[record] === 0) continue
+    const event = events[leftOutCount++]
+    const index = indexes[record]!
+    const given = results[record]!
+    counts[itemResults[given & ~uuidMade]!]--
     counts.drop++
-    return { ...verdict, result: 'drop', reason: `${resource}_over_quota`, field: null }
-  })
-  // What is not written out was well.
-  const others = Math.min(Math.max(overQuota.count - shownCount, 0), counts.ok)
-  counts.ok -= others
-  counts.drop += others
-  return { ...verdicts, counts, items }
+    isLeftOut[index] = 1
+    if (event === undefined || dropped.length === itemVerdictCountMax) continue
+    const { uuid, name, resource } = event
+    const shown = { index, uuid: (given & uuidMade) === 0 ? uuid : null, event: shownName(name) }
+    dropped.push({ ...shown, result: 'drop', reason: `${resource}_over_quota`, field: null })
+  }
+  const stay = verdicts.items.filter(({ index }) => isLeftOut[index] === 0)
+  const notable = stay.filter(({ result }) => result !== 'ok')
+  const fine = stay.filter(({ result }) => result === 'ok')
+  return { ...verdicts, counts, items: withinBound([...notable, ...dropped], fine) }
 }
 
 /**
@@ -85,16 +92,41 @@ export function withoutPersons(verdicts: ItemVerdicts, hotUuids: ReadonlySet<str
   return { ...verdicts, counts, items }
 }
 
-/** When nothing of a request is wanted: an import-only instance, a key of no project that is answered all the same. */
-export function allDropped({ itemCount }: { readonly itemCount: number }, reason: string): ItemVerdicts {
-  const items = Array.from({ length: Math.min(itemCount, itemVerdictCountMax) }, (_, index): ItemVerdict => {
-    return { index, uuid: null, event: null, result: 'drop', reason, field: null }
-  })
-  return { itemCount, counts: { ok: 0, warning: 0, drop: itemCount, reject: 0 }, items }
+/** The verdicts on a request, before it is known whether anything of it is stored. */
+export interface RequestVerdicts {
+  /** Once its events have been judged. */
+  judged(): ItemVerdicts
+  /** When nothing of it is wanted: an import-only instance, a key of no project that is answered all the same. */
+  allDropped(reason: string): ItemVerdicts
+}
+
+/** Of a request whose events are judged as they are stored. It is kept until then, which only those pay who ask. */
+export function verdictsOf(events: readonly IncomingEvent[], { verdicts, places }: ItemisedRequest): RequestVerdicts {
+  return {
+    judged: () => verdicts.finish(),
+    allDropped(reason) {
+      const given = verdicts.finish()
+      const others = events.map(({ uuid, name }, at): ItemVerdict => {
+        return { index: places[at]!, uuid, event: shownName(name), result: 'ok', reason: null, field: null }
+      })
+      return allDropped({ ...given, items: withinBound(given.items, others) }, reason)
+    },
+  }
+}
+
+/** Of one that was judged elsewhere. */
+export function verdictsGiven(verdicts: ItemVerdicts): RequestVerdicts {
+  return { judged: () => verdicts, allDropped: reason => allDropped(verdicts, reason) }
+}
+
+function allDropped(verdicts: ItemVerdicts, reason: string): ItemVerdicts {
+  const items = verdicts.items.map((verdict): ItemVerdict => ({ ...verdict, result: 'drop', reason, field: null }))
+  return { ...verdicts, counts: { ok: 0, warning: 0, drop: verdicts.itemCount, reject: 0 }, items }
 }
 
 function encodeVerdict(verdict: ItemVerdict) {
-  const { index, uuid, event, result, reason, field } = verdict
+  const { index, event, result, reason, field } = verdict
+  const uuid = result === 'drop' && verdict.isUuidMade ? null : verdict.uuid
   return { index, uuid, event, result, reason, field, detail: reason === null ? null : detailOf(reason, field) }
 }
 

@@ -147,10 +147,12 @@ describe('capture, verbose', () => {
       assert.equal(body.events[0]!.detail, null)
       assert.equal(body.events[2]!.uuid, '0197c5a0-0000-7000-8000-000000000001')
       const { events, rejects } = await server.records()
+      const stored = events.filter((_, index) => index !== 1 || result === 'warning' || events.length === 2)
       assert.deepEqual(
-        events.map(({ uuid }) => uuid),
-        body.events.filter((_, index) => index !== 1 || result === 'warning' || events.length === 3).map(v => v.uuid),
+        stored.map(({ uuid }) => uuid),
+        body.events.filter((_, index) => index !== 1 || result === 'warning').map(v => v.uuid),
       )
+      if (result === 'drop') assert.equal(body.events[1]!.uuid, null, 'its sender cannot know one that was made here')
       assert.deepEqual(
         rejects.map(reject => [reject.reason, reject.field, reject.lane]),
         result === 'reject' ? [[reason, field ?? '', 'main']] : [],
@@ -259,6 +261,52 @@ describe('capture, verbose', () => {
     )
     assert.deepEqual([unknown.status, unknown.body.counts.drop], [200, 2])
     assert.equal(unknown.body.events[0]!.reason, 'unknown_api_key')
+  })
+
+  it('names what an import-only instance or an unknown key leaves out, in a decode thread too', async t => {
+    const uuid = '0197c5a0-0000-7000-8000-000000000003'
+    const items = [{ ...good, uuid }, good, { event: 'bad', uuid }, { ...good, event: '$performance_event' }, 7]
+    const named = [
+      [uuid, 'e'],
+      [null, 'e'],
+      [uuid, 'bad'],
+      [null, '$performance_event'],
+      [null, null],
+    ]
+    const importOnly = await startCaptureServer(t, { importOnly: true })
+    const large = { ...good, event: 'large', properties: { a: 'x'.repeat(600_000) } }
+    for (const more of [[], [large, large]]) {
+      const { status, body } = await send(importOnly, [...items, ...more])
+      assert.deepEqual([status, body.counts.drop, body.counts.reject], [200, items.length + more.length, 0])
+      assert.ok(body.events.every(({ index, reason }, at) => index === at && reason === 'non_historical_import_drop'))
+      const expected = [...named, ...more.map(() => [null, 'large'])]
+      assert.deepEqual(
+        body.events.map(({ uuid, event }) => [uuid, event]),
+        expected,
+      )
+    }
+    const open = await startCaptureServer(t, { unknownKeys: 'accept' })
+    const { body } = await verboseAnswer(
+      await open.post('/batch/?verbose=1', json({ api_key: 'phc_other', batch: items })),
+    )
+    assert.deepEqual(
+      body.events.map(({ uuid, event }) => [uuid, event]),
+      named,
+    )
+  })
+
+  it('counts and shows all that a quota left out of 25,000 events, those that are not well first', async t => {
+    const server = await startCaptureServer(t, { quotas: { exceptions: 0 } })
+    const exception = { ...good, event: '$exception' }
+    const items = Array.from({ length: 25_000 }, (_, index) => (index < 22_000 ? good : exception))
+    const packed = gzipSync(batch([...items, { event: 'e' }]))
+    const { status, body } = await verboseAnswer(await server.post('/batch/?verbose=1', packed))
+    assert.deepEqual([status, body.counts], [200, { ok: 22_000, warning: 0, drop: 3_000, reject: 1 }])
+    assert.deepEqual([body.events.length, body.not_itemised], [10_000, 15_001])
+    const dropped = body.events.filter(({ reason }) => reason === 'exceptions_over_quota')
+    assert.deepEqual([dropped.length, dropped[0]!.index, dropped[0]!.event], [3_000, 22_000, '$exception'])
+    assert.deepEqual([dropped[0]!.uuid, body.events.at(-1)!.result], [null, 'reject'])
+    assert.equal((await server.records()).events.length, 22_000)
   })
 
   it('keeps each bad item as a reject of its own, as it was sent, with what a replay takes', async t => {

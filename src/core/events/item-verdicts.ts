@@ -13,6 +13,8 @@ export interface ItemVerdict {
   readonly index: number
   /** The one it was sent with or given; null for what has none. */
   readonly uuid: string | null
+  /** It was given here: its sender knows it only of what is stored. */
+  readonly isUuidMade?: true
   readonly event: string | null
   readonly result: ItemResult
   /** A code of docs/wire/errors.md; null when all is well. */
@@ -26,9 +28,21 @@ export interface ItemVerdicts {
   readonly counts: Readonly<Record<ItemResult, number>>
   /** Ascending by index, at most `itemVerdictCountMax`. */
   readonly items: readonly ItemVerdict[]
+  readonly inMain: RecordVerdicts
 }
 
+/** Of the events in the main log, in the order of their records: a quota may leave some out after they were judged. */
+export interface RecordVerdicts {
+  /** Indexes in the request. */
+  readonly indexes: Uint32Array
+  /** Places in `itemResults`, with `uuidMade` where there was none. */
+  readonly results: Uint8Array
+}
+
+export const uuidMade = 0x80
+
 export const itemVerdictCountMax = 10_000
+/** Of the names that are written out. */
 const nameLengthMax = 200
 
 export class VerdictCollector {
@@ -38,6 +52,7 @@ export class VerdictCollector {
   readonly #fine: ItemVerdict[] = []
   readonly #notable: ItemVerdict[] = []
   readonly #rejectedByReason: Record<string, number> = {}
+  readonly #inMain = { indexes: [] as number[], results: [] as number[] }
 
   constructor(itemCount: number) {
     this.itemCount = itemCount
@@ -61,14 +76,34 @@ export class VerdictCollector {
     const list = result === 'ok' ? this.#fine : this.#notable
     if (list.length >= itemVerdictCountMax) return
     const isLong = event !== null && event.length > nameLengthMax
-    list.push(isLong ? { ...verdict, event: event.slice(0, nameLengthMax) } : verdict)
+    list.push(isLong ? { ...verdict, event: shownName(event) } : verdict)
+  }
+
+  /** The same for what has a record in the main log. */
+  addInMain(verdict: ItemVerdict): void {
+    this.add(verdict)
+    this.#inMain.indexes.push(verdict.index)
+    this.#inMain.results.push(itemResults.indexOf(verdict.result) | (verdict.isUuidMade ? uuidMade : 0))
   }
 
   finish(): ItemVerdicts {
-    const notable = this.#notable.sort(byIndex).slice(0, itemVerdictCountMax)
-    const fine = this.#fine.slice(0, itemVerdictCountMax - notable.length)
-    return { itemCount: this.itemCount, counts: { ...this.#counts }, items: [...notable, ...fine].sort(byIndex) }
+    return {
+      itemCount: this.itemCount,
+      counts: { ...this.#counts },
+      items: withinBound(this.#notable, this.#fine),
+      inMain: { indexes: Uint32Array.from(this.#inMain.indexes), results: Uint8Array.from(this.#inMain.results) },
+    }
   }
+}
+
+export function shownName(name: string): string {
+  return name.slice(0, nameLengthMax)
+}
+
+/** As many as are written out, those that are not well first, in the order of the request. */
+export function withinBound(notable: readonly ItemVerdict[], fine: readonly ItemVerdict[]): ItemVerdict[] {
+  const first = notable.toSorted(byIndex).slice(0, itemVerdictCountMax)
+  return [...first, ...fine.slice(0, itemVerdictCountMax - first.length)].sort(byIndex)
 }
 
 function byIndex(a: ItemVerdict, b: ItemVerdict): number {

@@ -79,9 +79,14 @@ export function prepareEvents(
     const outcome = normalizeEvent(item, context)
     if (outcome.ok) {
       const { lane } = outcome.value
+      const logLane = logLaneOf(lane)
       acceptedByLane[lane] = (acceptedByLane[lane] ?? 0) + 1
-      encoders[logLaneOf(lane)].addEvent(outcome.value)
-      itemised?.verdicts.add(acceptedVerdict(itemised.places[index]!, outcome.value))
+      encoders[logLane].addEvent(outcome.value)
+      if (itemised !== undefined) {
+        const verdict = acceptedVerdict(itemised.places[index]!, item, outcome.value)
+        if (logLane === 'main') itemised.verdicts.addInMain(verdict)
+        else itemised.verdicts.add(verdict)
+      }
     } else if (outcome.error === 'timestamp_invalid' || itemised !== undefined) {
       rejectedCount++
       if (rejects.length < rejectCountMax)
@@ -103,8 +108,8 @@ export function prepareEvents(
 }
 
 /** What follows from the event alone; what its project or its person make of it later becomes a warning. */
-function acceptedVerdict(index: number, event: CapturedEvent): ItemVerdict {
-  const of = { index, uuid: event.uuid, event: event.name }
+function acceptedVerdict(index: number, sent: IncomingEvent, event: CapturedEvent): ItemVerdict {
+  const of = { index, uuid: event.uuid, ...(sent.uuid === null && ({ isUuidMade: true } as const)), event: event.name }
   // Read once more, for those who ask alone: nobody else looks into properties here.
   const properties = JSON.parse(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false

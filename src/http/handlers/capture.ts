@@ -3,13 +3,20 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/events/event-uuid.ts'
-import { type ItemVerdicts, VerdictCollector } from '#core/events/item-verdicts.ts'
+import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureOutcome, CaptureService } from '#services/capture.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture-errors.ts'
 import { isYes, parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
-import { allDropped, encodeVerdicts, withOverQuota, withoutPersons } from '#wire/capture-verdicts.ts'
+import {
+  encodeVerdicts,
+  type RequestVerdicts,
+  verdictsGiven,
+  verdictsOf,
+  withOverQuota,
+  withoutPersons,
+} from '#wire/capture-verdicts.ts'
 import { clientAddress } from '#wire/client-address.ts'
 import {
   type CaptureInput,
@@ -72,8 +79,8 @@ interface Exchange {
   readonly reply: FastifyReply
   readonly beacon: boolean
   readonly random: RandomUint32
-  /** Of each item, where the request asked for them; complete when its events are stored. */
-  readonly verdicts: VerdictCollector | ItemVerdicts | null
+  /** Where the request asked for them. */
+  readonly verdicts: RequestVerdicts | null
 }
 
 function handleCapture(
@@ -107,7 +114,8 @@ function handleCapture(
   switch (decoded.kind) {
     case 'events': {
       const received = { receivedAtMs, ip, random, rerouteOlderThanMs }
-      const verdicts = decoded.request.itemised?.verdicts ?? null
+      const { events, itemised } = decoded.request
+      const verdicts = itemised === undefined ? null : verdictsOf(events, itemised)
       const stored = service.capture(decoded.request, received, decoded.body)
       return answerWhenStored(stored, verdicts === null ? exchange : { ...exchange, verdicts })
     }
@@ -146,7 +154,10 @@ function answerPrepared(
     case 'prepared': {
       const stored = service.capturePrepared(prepared, receivedAtMs, prepared.body)
       const { verdicts } = prepared
-      return answerWhenStored(stored, verdicts === undefined ? exchange : { ...exchange, verdicts })
+      return answerWhenStored(
+        stored,
+        verdicts === undefined ? exchange : { ...exchange, verdicts: verdictsGiven(verdicts) },
+      )
     }
     case 'no_event_left':
       service.countPerformanceEvents(prepared.token, prepared.eventCount)
@@ -188,10 +199,10 @@ function sendVerdicts(verdicts: ItemVerdicts, { reply }: Exchange): void {
   sendJson(reply, status, body)
 }
 
-function verdictsAfter(given: VerdictCollector | ItemVerdicts, outcome: CaptureOutcome): ItemVerdicts {
-  if (outcome.kind === 'discarded') return allDropped(given, 'non_historical_import_drop')
-  if (outcome.kind !== 'accepted' || outcome.isKeyUnknown === true) return allDropped(given, 'unknown_api_key')
-  const verdicts = withOverQuota(given instanceof VerdictCollector ? given.finish() : given, outcome.overQuota)
+function verdictsAfter(given: RequestVerdicts, outcome: CaptureOutcome): ItemVerdicts {
+  if (outcome.kind === 'discarded') return given.allDropped('non_historical_import_drop')
+  if (outcome.kind !== 'accepted' || outcome.isKeyUnknown === true) return given.allDropped('unknown_api_key')
+  const verdicts = withOverQuota(given.judged(), outcome.overQuota)
   return outcome.hotUuids === undefined ? verdicts : withoutPersons(verdicts, outcome.hotUuids)
 }
 
