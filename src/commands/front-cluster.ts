@@ -5,6 +5,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '../compose/front.ts'
 import type { Config } from '../config.ts'
 import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
+import { nodeOptions } from '../processes/node-options.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
@@ -34,7 +35,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   const { config, host, logger, snapshots } = options
   let isStopping = false
   let failures = 0
-  cluster.setupPrimary({ exec: options.mainPath, args: ['front'], execArgv: ['--disable-warning=ExperimentalWarning'] })
+  cluster.setupPrimary({ exec: options.mainPath, args: ['front'], execArgv: [...nodeOptions] })
 
   const start = (): Promise<{ url: string; adminUrl: string | null }> =>
     new Promise((resolve, reject) => {

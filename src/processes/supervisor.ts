@@ -4,6 +4,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Logger } from '#telemetry/log.ts'
+import { nodeOptions } from './node-options.ts'
 
 export interface ChildOptions {
   readonly name: string
@@ -48,8 +49,7 @@ export class SupervisedChild {
     const childArgs = [...(await args())]
     if (this.#stopping) return
     const child = fork(mainPath, childArgs, {
-      // New objects get 8 MiB, as in `bin/pennon`; 32, the usual of a large machine, is 50 MiB more in a busy worker.
-      execArgv: ['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
+      execArgv: [...nodeOptions],
       env,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'json',
