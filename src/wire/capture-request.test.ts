@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseCaptureQuery } from './capture-query.ts'
-import { type CaptureContext, type CaptureParse, parseCaptureRequest } from './capture-request.ts'
+import { type CaptureParse, parseCaptureRequest } from './capture-request.ts'
+import type { CaptureContext } from './open-request.ts'
 
 function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: string | null = null): CaptureParse {
   const text = typeof value === 'string' ? value : JSON.stringify(value)

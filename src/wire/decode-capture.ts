@@ -13,8 +13,9 @@ import {
 import { keptBody } from '#core/events/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
-import { type CaptureRefusal, type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
+import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
+import type { CaptureRefusal } from './open-request.ts'
 
 export interface CaptureInput extends CaptureBody {
   /** On `/engage` an event needs no name. */

@@ -6,8 +6,9 @@ import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
-import { type CaptureContext, type CaptureRefusal, parseCaptureRequest } from './capture-request.ts'
+import { parseCaptureRequest } from './capture-request.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
+import type { CaptureContext, CaptureRefusal } from './open-request.ts'
 
 /** Why a reject cannot be read again; docs/wire/errors.md lists these beside the codes of capture. */
 export type UnreadableReject = 'body_cut' | 'body_unknown'

@@ -14,6 +14,13 @@ export function hasEnvelopeKey(root: Fields, items: readonly unknown[]): boolean
   return tokenFieldOf(root) !== null || items.some(item => isObject(item) && tokenIn(item) !== null)
 }
 
+/** The key of the list of items, where the root has one and no other field of the envelope is wrong; else null. */
+export function listKeyOf(root: Fields, keyOutside: boolean): ListKey | null {
+  const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
+  if (listKey === null || faultOfEnvelope(root) !== null) return null
+  return keyOutside || hasEnvelopeKey(root, root[listKey] as unknown[]) ? listKey : null
+}
+
 /** The envelope's own field that has no type it may have, or null; its token may be missing, for the items may hold it. */
 export function faultOfEnvelope(root: Fields): 'historical_migration' | 'sent_at' | 'api_key' | null {
   const { historical_migration: historical, sent_at: sentAt, token, api_key: apiKey } = root

@@ -1,5 +1,5 @@
 // A v0 capture payload whose items are judged one by one (`?verbose=1`): what is no event gets a verdict of its own and
-// leaves the others alone. JSON, envelope and key are those of `capture-request.ts`, and refuse the whole request as there.
+// leaves the others alone. JSON, envelope and key refuse the whole request as in `capture-request.ts`.
 
 import type { IncomingEvent, IncomingRequest, ItemFault } from '#core/events/incoming-event.ts'
 import { VerdictCollector } from '#core/events/item-verdicts.ts'
@@ -7,61 +7,34 @@ import { rejectCountMax } from '#core/events/prepare-events.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { brokenEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { captureErrors, unknownShape } from './capture-errors.ts'
-import {
-  type CaptureContext,
-  type CaptureParse,
-  idAllowance,
-  incomingEvent,
-  isPerformanceEvent,
-  listKeyOf,
-  placesOf,
-  readRoot,
-  refusalOf,
-  sentAtOf,
-  textAt,
-  tokenOf,
-} from './capture-request.ts'
-import { type Fields, faultOfFields, hasName, isObject, type ListKey, refusedItemOf, uuidOf } from './event-fields.ts'
-import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import { unknownShape } from './capture-errors.ts'
+import type { CaptureParse } from './capture-request.ts'
+import { type Fields, faultOfFields, hasName, isObject, listKeyOf, refusedItemOf, uuidOf } from './event-fields.ts'
+import { idAllowance, incomingEvent, isPerformanceEvent, textAt } from './incoming-item.ts'
+import { type ItemSlices, slice, slicesPerItem } from './json-slices.ts'
+import { type CaptureContext, type ItemList, openItems, openRequest, placesOf } from './open-request.ts'
 import type { WireError } from './wire-error.ts'
 
-interface ItemList {
-  readonly items: readonly unknown[]
-  readonly listKey: ListKey | null
-  /** The root is the one item. */
-  readonly isSingle?: true
-  readonly envelope: Fields | null
+interface AnyItems extends ItemList {
   /** A single item of `/engage` needs no name. */
   readonly needsName: boolean
 }
 
 /** Never answers `no_event_left`. Source: ours; docs/wire/ingestion.md 1.7. */
 export function parseItemisedRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
-  const read = readRoot(payload, context)
-  if (!read.ok) return read
-  if (read.value === 'too_much_work') return ok('too_much_work')
-  const { root } = read.value
-  const refuse = refusalOf(root, context)
-  const keyOutside = payload.formToken ?? context.fallbackToken
-  const list = listOf(root, context.engage, keyOutside !== null)
-  if (!list.ok) return refuse(list.error)
-  const { items, listKey, envelope } = list.value
-  if (items.length === 0) return refuse(captureErrors.emptyBatch)
-  if (items.length > context.itemCountMax) return ok('too_much_work')
-  const token = tokenOf(items.filter(isObject), envelope, keyOutside)
-  if (!token.ok) return refuse(token.error)
-  const slices = sliceItems(payload.bytes, listKey, items.length)
-  if (slices === null) return refuse(captureErrors.nestedTooDeep)
+  const opened = openRequest(payload, context, anyItemsOf)
+  if (!opened.ok) return opened
+  if (opened.value === 'too_much_work') return ok('too_much_work')
+  const { list } = opened.value
+  const openedItems = openItems(payload, context, opened.value)
+  if (!openedItems.ok) return openedItems
+  const { head, slices } = openedItems.value
   const sourceAt = (place: number) =>
-    textAt(payload, slices, place * slicesPerItem + slice.item) ?? JSON.stringify(items[place])
-  const eventAt = eventReader(payload, slices)
-  const found = judge(list.value, eventAt)
-  const placeOf = placesOf(list.value)
+    textAt(payload, slices, place * slicesPerItem + slice.item) ?? JSON.stringify(list.items[place])
+  const found = judge(list, eventReader(payload, slices))
+  const placeOf = placesOf(list)
   const request: IncomingRequest = {
-    token: token.value,
-    historicalMigration: envelope?.historical_migration === true,
-    sentAtMs: sentAtOf(envelope) ?? context.querySentAtMs,
+    ...head,
     events: found.events,
     ...(found.performanceEventCount > 0 && { performanceEventCount: found.performanceEventCount }),
     sourceJson: index => sourceAt(found.places[index]!),
@@ -71,13 +44,13 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   return ok(request)
 }
 
-function eventReader(payload: CapturePayload, slices: NonNullable<ReturnType<typeof sliceItems>>) {
+function eventReader(payload: CapturePayload, slices: ItemSlices) {
   const ids = idAllowance()
   return (item: Fields, place: number) => incomingEvent(item, payload, slices, place * slicesPerItem, ids)
 }
 
 /** A list of whatever, or one event. What the strict reading refuses for its envelope is refused here too. */
-function listOf(root: unknown, engage: boolean, keyOutside: boolean): Result<ItemList, WireError> {
+function anyItemsOf(root: unknown, engage: boolean, keyOutside: boolean): Result<AnyItems, WireError> {
   if (Array.isArray(root)) return ok({ items: root, listKey: null, envelope: null, needsName: true })
   if (!isObject(root)) return err(unknownShape(null))
   const listKey = listKeyOf(root, keyOutside)
@@ -90,7 +63,7 @@ function listOf(root: unknown, engage: boolean, keyOutside: boolean): Result<Ite
 
 /** Splits items into events and those that are none, which have their verdicts then. */
 function judge(
-  { items, needsName }: ItemList,
+  { items, needsName }: AnyItems,
   eventAt: (item: Fields, place: number) => ReturnType<typeof incomingEvent>,
 ): {
   events: IncomingEvent[]

@@ -6,38 +6,27 @@ import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { noEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { captureErrors, captureValueCountMax, invalidJson, unknownShape } from './capture-errors.ts'
-import { type CaptureContext, type CaptureRefusal, checkedToken, distinctIdOf, tokenHint } from './capture-request.ts'
+import { captureErrors, unknownShape } from './capture-errors.ts'
+import { checkedToken } from './capture-token.ts'
 import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from './event-fields.ts'
-import { hasLoneSurrogateEscape } from './json-escapes.ts'
-import { memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
+import { distinctIdOf } from './incoming-item.ts'
+import { memberSlice, slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import { type CaptureContext, type CaptureRefusal, readRoot, refusalOfOne } from './open-request.ts'
 import type { WireError } from './wire-error.ts'
 
 export type ReplayContext = Pick<CaptureContext, 'querySentAtMs' | 'fallbackToken' | 'valueCountMax'>
 
 export type ReplayParse = Result<IncomingReplay | 'too_much_work', CaptureRefusal>
 
-/** A value and its comma. */
-const valueBytesMin = 2
-
 /**
  * One `$snapshot` event or a list of them; an envelope with `batch` is neither. Every element has to be an event by its
  * fields, but only the first one's say anything. Source: docs/wire/ingestion.md 1.7 (order), 1.8, 2.2.
  */
 export function parseReplayRequest(payload: CapturePayload, context: ReplayContext): ReplayParse {
-  if (payload.bytes.length > valueBytesMin * context.valueCountMax) {
-    const count = valueCountAtMost(payload.bytes)
-    if (count > captureValueCountMax) return err({ error: captureErrors.tooManyValues, token: context.fallbackToken })
-    if (count > context.valueCountMax) return ok('too_much_work')
-  }
-  let root: unknown
-  try {
-    root = JSON.parse(payload.text)
-  } catch (error) {
-    return err({ error: invalidJson((error as SyntaxError).message), token: null })
-  }
-  const refuse = (error: WireError) => err({ error, token: tokenHint(root) ?? context.fallbackToken })
-  if (hasLoneSurrogateEscape(payload.text)) return refuse(captureErrors.loneSurrogate)
+  const read = readRoot(payload, context, refusalOfOne)
+  if (!read.ok) return read
+  if (read.value === 'too_much_work') return ok('too_much_work')
+  const { root, refuse } = read.value
   const elements = elementsOf(root)
   if (!elements.ok) return refuse(elements.error)
   const [first] = elements.value

@@ -5,7 +5,7 @@ import type { ClientSdk } from '#core/events/incoming-v1-event.ts'
 import { parseStrictTimestampText } from '#core/events/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { faultOfToken } from './capture-request.ts'
+import { faultOfToken } from './capture-token.ts'
 import type { RequestHeaders } from './client-address.ts'
 import {
   invalidHeader,

@@ -1,0 +1,115 @@
+// One item of a v0 capture payload as the event it says, with properties kept as slices of the client's text.
+
+import type { IncomingEvent } from '#core/events/incoming-event.ts'
+import { parseJson, textOf } from '#core/json.ts'
+import type { CapturePayload } from './capture-body.ts'
+import { type Fields, hasName, isObject, uuidOf } from './event-fields.ts'
+import { type ItemSlices, memberSlice, slice } from './json-slices.ts'
+
+const emptyProperties: Fields = Object.freeze({})
+
+/**
+ * Of all ids of one request that are lists or objects: reading those with their literals takes a microsecond a byte, and of
+ * each the first 200 characters are kept. Source: ours.
+ */
+const structuredIdBytesMax = 64 * 1024
+
+export interface IdAllowance {
+  bytesLeft: number
+}
+
+export function idAllowance(): IdAllowance {
+  return { bytesLeft: structuredIdBytesMax }
+}
+
+/** The field that makes it none: its id is a list or an object and too long, its offset is written as a fraction or too large. */
+export function incomingEvent(
+  item: Fields,
+  payload: CapturePayload,
+  slices: ItemSlices,
+  base: number,
+  ids: IdAllowance,
+): IncomingEvent | 'distinct_id' | 'offset' {
+  if (typeof item.offset === 'number' && !isInteger64(textAt(payload, slices, base + slice.offset)!)) return 'offset'
+  const properties = isObject(item.properties) ? item.properties : emptyProperties
+  const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
+  const cookielessMode = properties.$cookieless_mode
+  const distinctId = distinctIdOf(item, payload, slices, base, ids)
+  if (distinctId === undefined) return 'distinct_id'
+  return {
+    name: hasName(item) ? (item.event as string) : '$identify',
+    distinctId,
+    uuid: uuidOf(item),
+    timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
+    offsetMs: typeof item.offset === 'number' ? item.offset : null,
+    ignoreSentAt: properties.$ignore_sent_at === true,
+    cookielessModeInvalid: cookielessMode !== undefined && typeof cookielessMode !== 'boolean',
+    captureInternal: properties.capture_internal !== undefined,
+    propertiesJson,
+    setJson: isObject(item.$set) ? textAt(payload, slices, base + slice.set) : null,
+    setOnceJson: isObject(item.$set_once) ? textAt(payload, slices, base + slice.setOnce) : null,
+  }
+}
+
+/** Null: it has none. Undefined: it is a list or an object and too long. Source: docs/wire/ingestion.md 2.5. */
+export function distinctIdOf(
+  item: Fields,
+  payload: CapturePayload,
+  slices: ItemSlices,
+  base: number,
+  ids: IdAllowance = { bytesLeft: structuredIdBytesMax },
+): string | null | undefined {
+  const own = item.distinct_id ?? item.$distinct_id ?? null
+  if (own !== null)
+    return idText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
+  const properties = isObject(item.properties) ? item.properties : emptyProperties
+  return distinctIdIn(properties, payload, slices[base + slice.properties]!, ids)
+}
+
+function distinctIdIn(
+  properties: Fields,
+  payload: CapturePayload,
+  propertiesStart: number,
+  ids: IdAllowance,
+): string | null | undefined {
+  const name = (properties.distinct_id ?? null) === null ? '$distinct_id' : 'distinct_id'
+  const inside = properties[name] ?? null
+  if (inside === null || typeof inside === 'string') return inside
+  const [start, end] = memberSlice(payload.bytes, propertiesStart, name)
+  return idText(inside, payload, start, end, ids)
+}
+
+/** What is no text is read again from its place, keeping number literals: 64-bit ids do not fit a double. Undefined: too long. */
+function idText(
+  id: unknown,
+  payload: CapturePayload,
+  start: number,
+  end: number,
+  ids: IdAllowance,
+): string | undefined {
+  if (typeof id === 'string') return id
+  if (typeof id === 'object') {
+    ids.bytesLeft -= end - start
+    if (ids.bytesLeft < 0) return undefined
+  }
+  return textOf(parseJson(payload.bytes.toString('utf8', start, end)))
+}
+
+export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
+  const start = slices[pair]!
+  const end = slices[pair + 1]!
+  if (end === 0) return null
+  return payload.ascii ? payload.text.substring(start, end) : payload.bytes.toString('utf8', start, end)
+}
+
+export function isPerformanceEvent(item: Fields): boolean {
+  return item.event === '$performance_event'
+}
+
+/** Whether a number, as it is written, is an integer of 64 bits: `1.0`, `1e3` and 2^63 are none. Source: docs/wire/ingestion.md 2.2. */
+function isInteger64(literal: string): boolean {
+  if (literal.length <= 18) return /^-?\d+$/.test(literal)
+  if (!/^-?\d{18,19}$/.test(literal)) return false
+  const integer = BigInt(literal)
+  return BigInt.asIntN(64, integer) === integer
+}
