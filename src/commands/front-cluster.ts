@@ -4,10 +4,11 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '../compose/front.ts'
 import type { Config } from '../config.ts'
-import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
+import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
 import { nodeOptions } from '../processes/node-options.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { ProcessNumbers } from '../telemetry/process-numbers.ts'
 
 export interface FrontCluster {
   readonly addresses: { url: string; adminUrl: string | null }
@@ -22,8 +23,8 @@ export interface FrontClusterOptions {
   readonly metrics: Metrics
   readonly mainPath: string
   readonly host: FrontHost
-  /** Latest numbers of every process, by name; fronts add theirs. */
-  readonly snapshots: Map<string, MetricsSnapshot>
+  /** Of every process but this one; fronts add theirs. */
+  readonly numbers: ProcessNumbers
 }
 
 const restartDelayMs = { first: 100, max: 10_000 }
@@ -32,7 +33,7 @@ const stopGraceMs = 6_500
 
 /** Resolves when every front listens. @throws the first front's failure to listen. */
 export async function startFrontCluster(options: FrontClusterOptions): Promise<FrontCluster> {
-  const { config, host, logger, snapshots } = options
+  const { config, host, logger, metrics, numbers } = options
   let isStopping = false
   let failures = 0
   cluster.setupPrimary({ exec: options.mainPath, args: ['front'], execArgv: [...nodeOptions] })
@@ -41,6 +42,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
     new Promise((resolve, reject) => {
       const worker = cluster.fork(options.environment)
       worker.on('message', (message: FromFront) => {
+        if (worker.isDead()) return // what is still in the channel is not true any more
         switch (message.type) {
           case 'listening':
             failures = 0
@@ -54,22 +56,18 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
           case 'nudge':
             return host.nudge(message.lane)
           case 'metrics':
-            snapshots.set(`front ${worker.id}`, message.metrics)
-            return
-          case 'metrics_wanted': {
-            const others = [...snapshots]
-              .filter(([name]) => name !== `front ${worker.id}`)
-              .map(([, metrics]) => metrics)
-            return tell(worker, { type: 'metrics_given', requestId: message.requestId, metrics: others })
-          }
+            return numbers.report(nameOf(worker), message.metrics)
+          case 'metrics_wanted':
+            numbers.report(nameOf(worker), message.metrics)
+            return void give(worker, message.requestId)
         }
       })
       worker.on('exit', (code, signal) => {
-        snapshots.delete(`front ${worker.id}`)
+        numbers.ended(nameOf(worker))
         if (isStopping) return
         reject(new Error(`a front ended with ${signal ?? code}`))
         logger.warn({ child: 'front', code, signal }, 'a process ended; it will be started again')
-        options.metrics.childRestarts.inc({ process: 'front' })
+        metrics.childRestarts.inc({ process: 'front' })
         const delayMs = Math.min(restartDelayMs.max, restartDelayMs.first * 2 ** failures++)
         setTimeout(() => {
           if (!isStopping) start().catch(cause => logger.warn({ err: cause }, 'a front could not be started'))
@@ -77,17 +75,33 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
       })
     })
 
+  /** The numbers of all others, this process among them. */
+  const give = async (worker: Worker, requestId: number) => {
+    const own = await metrics.registry.getMetricsAsJSON()
+    tell(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
+  }
+  metrics.onCollect(() => metrics.processes.set({ process: 'front' }, living().length))
+
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {
     addresses: addresses[0]!,
     tellProcessing: state => {
-      for (const worker of Object.values(cluster.workers ?? {})) tell(worker!, { type: 'processing', state })
+      for (const worker of living()) tell(worker, { type: 'processing', state })
     },
     stop: async () => {
       isStopping = true
-      await Promise.all(Object.values(cluster.workers ?? {}).map(worker => end(worker!)))
+      await Promise.all(living().map(end))
     },
   }
+}
+
+function nameOf({ id }: Worker): string {
+  return `front ${id}`
+}
+
+/** Fronts that have not ended, starting ones included. */
+function living(): readonly Worker[] {
+  return Object.values(cluster.workers ?? {}).map(worker => worker!)
 }
 
 async function end(worker: Worker): Promise<void> {

@@ -5,10 +5,11 @@ import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
 import { openGeoip } from '../compose/geoip.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
-import type { FromFront, MetricsSnapshot, ProcessingState, ToFront } from '../processes/messages.ts'
+import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
 import { giveBackMemory } from '../telemetry/give-back-memory.ts'
 import { createLogger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import type { MetricsSnapshot } from '../telemetry/process-numbers.ts'
 import { refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
@@ -53,16 +54,16 @@ function parentHost(): FrontHost & { receive(message: { type: string }): void } 
   return {
     nudge: lane => tell({ type: 'nudge', lane }),
     processingState: () => processing,
-    otherMetrics: () =>
+    otherMetrics: metrics =>
       new Promise(resolve => {
         const requestId = ++lastRequestId
-        const give = (metrics: readonly MetricsSnapshot[]) => {
+        const give = (others: readonly MetricsSnapshot[]) => {
           waiting.delete(requestId)
-          resolve(metrics)
+          resolve(others)
         }
         waiting.set(requestId, give)
         setTimeout(() => give([]), metricsWaitMs).unref()
-        tell({ type: 'metrics_wanted', requestId })
+        tell({ type: 'metrics_wanted', requestId, metrics })
       }),
     receive: received => {
       const message = received as ToFront

@@ -24,11 +24,12 @@ import type { Config } from '../config.ts'
 import { err, ok, type Result } from '../core/result.ts'
 import type { Clock } from '../ports/clock.ts'
 import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
-import type { FromWorker, MetricsSnapshot, ProcessingState } from '../processes/messages.ts'
+import type { FromWorker, ProcessingState } from '../processes/messages.ts'
 import { watchSilence } from '../processes/silence.ts'
 import { SupervisedChild } from '../processes/supervisor.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import { ProcessNumbers } from '../telemetry/process-numbers.ts'
 import { startFrontCluster } from './front-cluster.ts'
 import { type GeoipTable, tableGeoip } from './test-geoip.ts'
 
@@ -39,8 +40,8 @@ const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
  */
 const grace = { workerMs: 4_000, eventsMs: 2_000 }
 const lockWaitMs = 10_000
-/** The worker reports every 5 s. */
-const workerSilenceMsMax = 12_000
+/** Processes report every 5 s. */
+const silenceMsMax = 12_000
 
 export interface Service {
   readonly url: string
@@ -94,13 +95,13 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const lock = locked.value
 
   let processing: ProcessingState = 'starting'
-  const snapshots = new Map<string, MetricsSnapshot>()
+  const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
     fronts?.tellProcessing(state)
   }
   // Its last word was `ok`, and nobody else would take it back. What else it was waits for the worker anyway.
-  const silence = watchSilence(workerSilenceMsMax, () => {
+  const silence = watchSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })
   const worker = new SupervisedChild({
@@ -114,7 +115,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       const message = received as FromWorker
       silence.heard()
       if (message.type === 'processing') setProcessing(message.state)
-      if (message.type === 'metrics') snapshots.set('work', message.metrics)
+      if (message.type === 'metrics') numbers.report('work', message.metrics)
     },
     onRestart: () => {
       setProcessing('restarting')
@@ -129,6 +130,12 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
           onRestart: () => metrics.childRestarts.inc({ process: 'events' }),
         })
       : null
+
+  metrics.onCollect(() => {
+    const isWorking = worker.pid !== undefined && !numbers.isSilent('work')
+    if (options.runsWorker !== false) metrics.processes.set({ process: 'work' }, isWorking ? 1 : 0)
+    if (events !== null) metrics.processes.set({ process: 'events' }, events.pid === undefined ? 0 : 1)
+  })
 
   let fronts: Awaited<ReturnType<typeof startFrontCluster>> | undefined
   let front: Front | undefined
@@ -162,13 +169,13 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     const host: FrontHost = {
       nudge: lane => worker.send({ type: 'nudge', lane }),
       processingState: () => processing,
-      otherMetrics: async () => [...snapshots.values()],
+      otherMetrics: async () => numbers.all(),
     }
     let addresses: { url: string; adminUrl: string | null }
     if (config.frontProcesses > 1 && cluster.isPrimary) {
       await management.close() // each front opens its own
       management = undefined
-      fronts = await startFrontCluster({ config, environment, logger, metrics, mainPath, host, snapshots })
+      fronts = await startFrontCluster({ config, environment, logger, metrics, mainPath, host, numbers })
       addresses = fronts.addresses
     } else {
       front = await composeFront({
@@ -208,7 +215,10 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       logger,
       random: Math.random,
       onStart: (pid: number) => dataLock.setChild(name, pid),
-      onExit: () => dataLock.setChild(name, null),
+      onExit: () => {
+        dataLock.setChild(name, null)
+        numbers.ended(name)
+      },
     }
   }
 }

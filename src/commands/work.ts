@@ -60,6 +60,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   }
   const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'metrics could not be collected')
   const timer = setInterval(report, reportEveryMs)
+  report()
   // A worked-off backlog would leave 450 MiB behind.
   giveBackWhenQuiet()
 

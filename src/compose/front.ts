@@ -48,6 +48,7 @@ import { startRefusedCounter } from '#services/refused-counter.ts'
 import { createRejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
+import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 import { decodeReject } from '#wire/decode-reject.ts'
 import {
   type DecodeJob,
@@ -59,7 +60,6 @@ import {
 import { parseTrustedProxies, type TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
-import type { MetricsSnapshot } from '../processes/messages.ts'
 import { version } from '../version.ts'
 import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
@@ -82,8 +82,8 @@ export interface FrontHost {
   /** Tells the worker that a lane has something new. Cheap and repeatable. */
   nudge(lane: LogLane): void
   processingState(): string
-  /** Latest numbers of the other processes. */
-  otherMetrics(): Promise<readonly MetricsSnapshot[]>
+  /** Latest numbers of the other processes. @param own what is shown beside them. */
+  otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }
 
 /** What tests put in the place of an adapter. */
@@ -219,8 +219,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       capture: captureState(ownLog?.condition() ?? 'ok', config),
       processing: host.processingState(),
     }),
-    metricsText: async () =>
-      aggregateMetrics([await metrics.registry.getMetricsAsJSON(), ...(await host.otherMetrics())]),
+    metricsText: async () => {
+      const own = await metrics.registry.getMetricsAsJSON()
+      return aggregateMetrics([own, ...(await host.otherMetrics(own))])
+    },
   }
   const serverKeys = {
     keyCheck,

@@ -1,6 +1,7 @@
 // What the processes of one instance tell each other over IPC.
 
 import type { LogLane } from '#core/events/captured-event.ts'
+import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 
 /**
  * `ok`, or why events are not being processed. Of the worker's own words: `starting`, `waiting_for_log`, `waiting_for_state`,
@@ -8,9 +9,6 @@ import type { LogLane } from '#core/events/captured-event.ts'
  * docs/operating/monitoring.md.
  */
 export type ProcessingState = string
-
-/** Numbers of a prom-client registry, as `getMetricsAsJSON` gives them. */
-export type MetricsSnapshot = readonly object[]
 
 export type FromWorker =
   | { readonly type: 'processing'; readonly state: ProcessingState }
@@ -27,7 +25,8 @@ export type FromFront =
   | { readonly type: 'listen_failed'; readonly message: string }
   | { readonly type: 'nudge'; readonly lane: LogLane }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
-  | { readonly type: 'metrics_wanted'; readonly requestId: number }
+  /** With its own, which are shown beside those that it gets: they may not be forgotten when it ends. */
+  | { readonly type: 'metrics_wanted'; readonly requestId: number; readonly metrics: MetricsSnapshot }
 
 export type ToFront =
   | { readonly type: 'shutdown' }

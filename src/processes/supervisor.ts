@@ -72,7 +72,10 @@ export class SupervisedChild {
         else gone({ err: cause }, 'a process could not be started; it will be tried again')
       })
     })
-    if (this.#options.onMessage) child.on('message', this.#options.onMessage as (message: unknown) => void)
+    // What is still in the channel when a process has ended is not true any more.
+    child.on('message', message => {
+      if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)
+    })
     if (child.pid !== undefined) this.#options.onStart?.(child.pid)
   }
 

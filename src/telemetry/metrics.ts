@@ -31,6 +31,16 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     registry,
     /** Runs before the numbers are read: for gauges that are looked up, not counted. */
     onCollect: (collector: () => void) => void collectors.push(collector),
+    /** First, because gauges are read in this order: what `onCollect` sets is behind it. */
+    processes: new Gauge({
+      name: 'pennon_processes',
+      help: 'Processes of the instance that live and report, by kind; 0 is one that is down.',
+      labelNames: ['process'],
+      registers,
+      collect: () => {
+        for (const collect of collectors) collect()
+      },
+    }),
     requests: new SeriesCounter({
       name: 'pennon_requests_total',
       help: 'Answered requests by route group and status.',
@@ -109,9 +119,6 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       help: 'Records waiting for the log to commit.',
       labelNames: ['lane'],
       registers,
-      collect: () => {
-        for (const collect of collectors) collect()
-      },
     }),
     logLagRecords: new Gauge({
       name: 'pennon_log_lag_records',

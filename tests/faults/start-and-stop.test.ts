@@ -46,6 +46,13 @@ function assertRefused(result: { code: number | null; stderr: string }, hint: Re
   assert.equal(result.stderr.trim().split('\n').length, 1, `more than one line: ${result.stderr}`)
 }
 
+/** What `/metrics` shows of a series; undefined when it does not. */
+async function sample({ url }: Pennon, series: string): Promise<number | undefined> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const line = text.split('\n').find(each => each.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length))
+}
+
 describe('a start that cannot go on says why in one line and ends with 2', () => {
   it('when the port is in use', async t => {
     const other = createServer().listen(0, '127.0.0.1')
@@ -263,6 +270,31 @@ describe('an instance', () => {
     assert.deepEqual(results.map(event => event.event).sort(), ['after events', 'after work'])
   })
 
+  it('shows of a worker that is down what it counted, and nothing that it measured of itself', async t => {
+    const pennon = await startPennon()
+    t.after(() => pennon.stop())
+    const [bytes, seconds] = ['process_resident_memory_bytes', 'process_cpu_seconds_total'].map(
+      name => () => sample(pennon, `${name}{process="work"}`),
+    ) as [() => Promise<number | undefined>, () => Promise<number | undefined>]
+    await eventually(bytes, { what: 'a report of the worker' })
+    assert.equal(await sample(pennon, 'pennon_processes{process="work"}'), 1)
+    const counted = (await seconds())!
+    const killed = pennon.childPids().work!
+    process.kill(killed, 'SIGKILL')
+    const next = await eventually(() => {
+      const pid = pennon.childPids().work
+      return pid === killed ? undefined : pid
+    })
+    // Before it comes to its first report.
+    process.kill(next, 'SIGSTOP')
+    assert.equal(await bytes(), undefined)
+    const kept = (await seconds())!
+    assert.ok(kept >= counted)
+    process.kill(next, 'SIGCONT')
+    await eventually(bytes, { what: 'a report of the next worker' })
+    assert.ok((await seconds())! > kept, 'a sum that falls and rises again is counted twice')
+  })
+
   it('leaves no orphan when the front is killed', async t => {
     const dataFolder = tempDir(t)
     const pennon = await startPennon({ dataFolder })
@@ -284,9 +316,11 @@ describe('an instance', () => {
 })
 
 describe('several fronts on one port', () => {
-  it('serve what any of them wrote', async t => {
+  it('serve what any of them wrote, and the numbers of all processes', async t => {
     const pennon: Pennon = await startPennon({ settings: { PENNON_FRONT_PROCESSES: '2' } })
     t.after(() => pennon.stop())
+    const kinds = ['front', 'work', 'events'].map(kind => sample(pennon, `pennon_processes{process="${kind}"}`))
+    assert.deepEqual(await Promise.all(kinds), [2, 1, 1])
     await pennon.api('POST', '/api/projects/@current/feature_flags/', {
       key: 'on',
       filters: { groups: [{ rollout_percentage: 100 }] },

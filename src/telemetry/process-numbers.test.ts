@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { aggregateMetrics } from './metrics.ts'
+import { ProcessNumbers } from './process-numbers.ts'
+
+let nowMs: number
+let numbers: ProcessNumbers
+
+beforeEach(() => {
+  nowMs = 0
+  numbers = new ProcessNumbers({ silentAfterMs: 12_000, monotonicNowMs: () => nowMs })
+})
+
+/** What a process that counted `count` events and has `lag` before it reports, as it comes over IPC. */
+async function snapshotOf(count: number, lag = 0): Promise<object[]> {
+  const registers = [new Registry()]
+  const labelNames = ['lane']
+  new Counter({ name: 'events_total', help: 'h', labelNames, registers }).inc({ lane: 'main' }, count)
+  new Gauge({ name: 'lag', help: 'h', labelNames, registers }).set({ lane: 'main' }, lag)
+  const seconds = new Histogram({ name: 'seconds', help: 'h', buckets: [1], registers })
+  for (let observed = 0; observed < count; observed++) seconds.observe(0.5)
+  return JSON.parse(JSON.stringify(await registers[0]!.getMetricsAsJSON()))
+}
+
+/** The series of a scrape, by name. */
+async function scraped(except?: string): Promise<Record<string, string>> {
+  const lines = (await aggregateMetrics(numbers.all(except))).split('\n')
+  return Object.fromEntries(lines.filter(line => /^\w/.test(line)).map(line => line.split(' ') as [string, string]))
+}
+
+describe('the numbers of other processes', () => {
+  it('keep what a process counted when it ends, and go on from there with the next', async () => {
+    numbers.report('work', await snapshotOf(3, 7))
+    numbers.report('front 1', await snapshotOf(2))
+    assert.equal((await scraped())['events_total{lane="main"}'], '5')
+    numbers.ended('work')
+    const whileDown = await scraped()
+    assert.equal(whileDown['events_total{lane="main"}'], '5')
+    assert.equal(whileDown.seconds_count, '5')
+    assert.equal(whileDown['seconds_bucket{le="1"}'], '5')
+    numbers.report('work', await snapshotOf(1, 4))
+    numbers.ended('work')
+    numbers.ended('never reported')
+    const after = await scraped()
+    assert.equal(after['events_total{lane="main"}'], '6')
+    assert.equal(after.seconds_sum, '3')
+  })
+
+  it('lose with a process what it measured of itself, until another one reports', async () => {
+    numbers.report('work', await snapshotOf(3, 7))
+    assert.equal((await scraped())['lag{lane="main"}'], '7')
+    numbers.ended('work')
+    assert.equal((await scraped())['lag{lane="main"}'], undefined)
+    numbers.report('work', await snapshotOf(0, 4))
+    assert.equal((await scraped())['lag{lane="main"}'], '4')
+  })
+
+  it('lose it of a process that is silent, too, for as long as that lasts', async () => {
+    assert.equal(numbers.isSilent('work'), false)
+    numbers.report('work', await snapshotOf(3, 7))
+    nowMs = 12_000
+    assert.equal((await scraped())['lag{lane="main"}'], '7')
+    nowMs = 12_001
+    assert.equal(numbers.isSilent('work'), true)
+    assert.deepEqual(
+      [(await scraped())['lag{lane="main"}'], (await scraped())['events_total{lane="main"}']],
+      [undefined, '3'],
+    )
+    numbers.report('work', await snapshotOf(3, 6))
+    assert.equal((await scraped())['lag{lane="main"}'], '6')
+  })
+
+  it('leave out a process that asks with numbers of its own', async () => {
+    numbers.report('front 1', await snapshotOf(3))
+    numbers.report('front 2', await snapshotOf(4))
+    assert.equal((await scraped('front 1'))['events_total{lane="main"}'], '4')
+  })
+})
