@@ -5,7 +5,7 @@
 import { type CapturedReject, type Lane, lanes, type RejectedBody } from '#core/events/captured-event.ts'
 import type { HotKeys } from '#core/events/hot-keys.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
-import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
+import { type ItemVerdicts, itemVerdictCountMax } from '#core/events/item-verdicts.ts'
 import type { EventRefusal } from '#core/events/normalize-event.ts'
 import {
   type PreparedEvents,
@@ -13,7 +13,7 @@ import {
   type ReceivedRequest,
   type RefusedRequest,
 } from '#core/events/prepare-events.ts'
-import { type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
+import { type EventResource, type QuotaResource, quotaOf } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -21,7 +21,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { coolHotKeys } from './cool-hot-keys.ts'
+import { coolHotKeys, type HotEvents } from './cool-hot-keys.ts'
 import { inSlices } from './in-slices.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { type LeftOut, QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
@@ -63,12 +63,12 @@ export type CaptureOutcome =
        * Of requests that are answered event by event: those that are stored without a person, since their distinct id sends
        * too many. Absent: none.
        */
-      readonly hotUuids?: ReadonlySet<string>
+      readonly hot?: HotEvents
       /** Nothing is stored: the key belongs to no project, and such are accepted. */
       readonly isKeyUnknown?: true
     }
-  /** v1 alone. Nothing is stored: the quota of events is used up, or others left nothing of the batch. */
-  | { readonly kind: 'over_quota' }
+  /** v1 alone. Nothing is stored: the quota of events is used up, or others left nothing of the batch. `resource`: the first's. */
+  | { readonly kind: 'over_quota'; readonly resource: EventResource }
   /** Nothing is stored: the instance takes historical migrations only. Clients are told that all is well. */
   | { readonly kind: 'discarded' }
   | { readonly kind: 'unknown_project' }
@@ -123,7 +123,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
         historicalMigration,
         eventCount: events.length + performanceEventCount,
         protocol: 'v0',
-        isItemised: request.itemised !== undefined,
+        hotListedMax: request.itemised === undefined ? 0 : itemVerdictCountMax,
         performanceEventCount,
       }
       return withProject(token, events.length, project => {
@@ -147,8 +147,9 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
         const { outcome } = request
         const { token, historicalMigration, protocol = 'v0', performanceEventCount = 0 } = request
         const eventCount = request.eventCount + performanceEventCount
-        const isItemised = protocol === 'v1' || request.verdicts !== undefined
-        const arrived = { token, historicalMigration, eventCount, protocol, isItemised, performanceEventCount }
+        const v0ListedMax = request.verdicts === undefined ? 0 : itemVerdictCountMax
+        const hotListedMax = protocol === 'v1' ? Number.POSITIVE_INFINITY : v0ListedMax
+        const arrived = { token, historicalMigration, eventCount, protocol, hotListedMax, performanceEventCount }
         if (isDiscarded(arrived)) return discard(project, arrived)
         if (!('refusal' in outcome)) {
           if (outcome.main !== null) await inSlices(assignProject(outcome.main.bytes, project.id))
@@ -234,7 +235,7 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       return store(project, arrived, kept, leftOut)
     countLeftOut(project, leftOut)
     countRejected(project.id, prepared, 0)
-    return { kind: 'over_quota' }
+    return { kind: 'over_quota', resource: leftOut.events[0]!.resource }
   }
 
   function store(
@@ -255,12 +256,12 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
     prepared: PreparedEvents,
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
-    const uuids = arrived.isItemised ? new Set<string>() : null
-    const { cooled, hotCount } = await coolHotKeys(hotKeys, project.id, prepared, { nowMs: clock.nowMs(), uuids })
+    const options = { nowMs: clock.nowMs(), listedMax: arrived.hotListedMax }
+    const { cooled, hot } = await coolHotKeys(hotKeys, project.id, prepared, options)
     const outcome = await append(project, arrived, cooled, leftOut)
-    if (hotCount === 0 || outcome.kind !== 'accepted') return outcome
-    metrics.hotKeyEvents.inc(hotCount)
-    return uuids === null ? outcome : { ...outcome, hotUuids: uuids }
+    if (hot.count === 0 || outcome.kind !== 'accepted') return outcome
+    metrics.hotKeyEvents.inc(hot.count)
+    return hot.events.length === 0 ? outcome : { ...outcome, hot }
   }
 
   function append(
@@ -349,8 +350,8 @@ interface Arrived {
   readonly historicalMigration: boolean
   readonly eventCount: number
   readonly protocol: 'v0' | 'v1'
-  /** Its client is told of each event. */
-  readonly isItemised: boolean
+  /** Of how many events with a hot distinct id its client is told. */
+  readonly hotListedMax: number
   /** Of `eventCount`: what nobody keeps, and no record tells of. */
   readonly performanceEventCount: number
 }

@@ -5,9 +5,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import type { IncomingV1Request } from '#core/events/incoming-v1-event.ts'
 import { refusedFields } from '#core/events/normalize-event.ts'
 import type { PreparedEvents, RefusedRequest } from '#core/events/prepare-events.ts'
-import { prepareRejectedEvent, prepareRejectedRequest } from '#core/events/prepare-reject.ts'
+import { prepareRejectedEvent, prepareRejectedRequest, prepareRejectedV1Request } from '#core/events/prepare-reject.ts'
 import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore, RejectedCursor, RejectedFilter, RejectedView } from '#ports/event-store.ts'
@@ -25,8 +26,13 @@ export interface RejectReplayDependencies {
   readonly logger: Logger
 }
 
-export type DecodedBody =
+type DecodedRequest =
   | { readonly kind: 'request'; readonly request: IncomingRequest }
+  /** Of v1, where bad events always leave the others alone. `leftOutCount` items are none of its events. */
+  | { readonly kind: 'v1_request'; readonly request: Omit<IncomingV1Request, 'token'>; readonly leftOutCount: number }
+
+export type DecodedBody =
+  | DecodedRequest
   | { readonly kind: 'refused'; readonly reason: string; readonly field: string }
   | { readonly kind: 'unreadable'; readonly reason: string }
 
@@ -134,22 +140,26 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
     if (decoded.kind === 'unreadable') return { ...nothing, result: 'cannot', reason: decoded.reason }
     if (decoded.kind === 'refused')
       return { ...nothing, result: 'refused', reason: decoded.reason, field: decoded.field || null }
-    const prepared = prepare(project, reject, reject.source!, decoded.request)
+    const prepared = prepare(project, reject, reject.source!, decoded)
     if (prepared === null) return { ...nothing, result: 'cannot', reason: 'body_unknown' }
     if ('refusal' in prepared) {
-      const { refusal, index } = prepared
-      const place = reject.source?.kind === 'item' ? '' : `batch.${index}.`
-      return { ...nothing, result: 'refused', reason: refusal, field: `${place}${refusedFields[refusal]}` }
+      const { refusal } = prepared
+      const field = reject.source?.kind === 'item' ? refusedFields[refusal] : prepared.field
+      return { ...nothing, result: 'refused', reason: refusal, field }
     }
     const eventCount = acceptedCount(prepared)
-    const refusedCount = prepared.rejectedCount
-    if (eventCount === 0)
-      return { ...nothing, result: 'refused', reason: firstReason(prepared), field: null, refusedCount }
+    const isV1 = decoded.kind === 'v1_request'
+    const refusedCount = prepared.rejectedCount + (isV1 ? decoded.leftOutCount : 0)
+    if (eventCount === 0) {
+      const field = prepared.rejects[0]?.field || null
+      return { ...nothing, result: 'refused', reason: firstReason(prepared), field, refusedCount }
+    }
     const stored = { rejectId, result: 'stored', reason: null, field: null, eventCount, refusedCount } as const
     if (options.isDryRun) return stored
     const outcome = await capture.capturePrepared(
       {
         token: project.apiToken,
+        protocol: isV1 ? 'v1' : 'v0',
         historicalMigration: decoded.request.historicalMigration,
         eventCount,
         // What is refused again has its reject already.
@@ -165,7 +175,7 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
     project: Project,
     { rejectId, lane, importJobId, receivedAtMs }: RejectedView,
     source: RejectSource,
-    request: IncomingRequest,
+    decoded: DecodedRequest,
   ): PreparedEvents | RefusedRequest | null {
     const target = {
       projectId: project.id,
@@ -174,8 +184,11 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
       rerouteOlderThanMs: dependencies.rerouteOlderThanMs,
     }
     const stored = { rejectId, lane, importJobId, receivedAtMs, source }
+    const { token } = target
+    if (decoded.kind === 'v1_request') return prepareRejectedV1Request({ ...decoded.request, token }, stored, target)
+    const { request } = decoded
     if (source.kind === 'event') return prepareRejectedEvent(request.events[0]!, stored, target)
-    return prepareRejectedRequest({ ...request, token: project.apiToken }, stored, target)
+    return prepareRejectedRequest({ ...request, token }, stored, target)
   }
 }
 
@@ -191,7 +204,7 @@ function resultOf(outcome: CaptureOutcome, stored: ReplayResult): ReplayResult {
       return { ...stored, eventCount: stored.eventCount - overQuota.count, refusedCount }
     }
     case 'over_quota':
-      return refused('events_over_quota')
+      return refused(`${outcome.resource}_over_quota`)
     case 'discarded':
       return refused('non_historical_import_drop')
     case 'refused':

@@ -7,6 +7,7 @@ import type { RejectedEvent } from '#core/events/stored-event.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
 import { parseCaptureRequest } from './capture-request.ts'
+import { type DecodedV1Reject, decodeV1Reject } from './decode-v1-reject.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { CaptureContext, CaptureRefusal } from './open-request.ts'
 
@@ -14,9 +15,13 @@ import type { CaptureContext, CaptureRefusal } from './open-request.ts'
 export type UnreadableReject = 'body_cut' | 'body_unknown'
 
 export type DecodedReject =
+  | DecodedV0Reject
+  | DecodedV1Reject
+  | { readonly kind: 'unreadable'; readonly reason: UnreadableReject }
+
+type DecodedV0Reject =
   | { readonly kind: 'request'; readonly request: IncomingRequest }
   | { readonly kind: 'refused'; readonly reason: string; readonly field: string }
-  | { readonly kind: 'unreadable'; readonly reason: UnreadableReject }
 
 /** Stands for a key in bodies that had theirs in the address or a form: whose a reject is, is known. */
 const keyOfNobody = 'replay'
@@ -25,9 +30,10 @@ const keyOfNobody = 'replay'
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
   const { source, body } = reject
   if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
-  // An item of v1 has rules of its own, and what those drop they drop again.
-  if (source.protocol === 'v1' && source.kind !== 'event') return { kind: 'unreadable', reason: 'body_unknown' }
+  const isV1 = source.protocol === 'v1' && source.kind !== 'event'
+  if (isV1 && source.v1 === undefined) return { kind: 'unreadable', reason: 'body_unknown' }
   if (source.isCut) return { kind: 'unreadable', reason: 'body_cut' }
+  if (isV1) return decodeV1Reject(reject, source, source.v1!, itemised)
   if (source.kind === 'request') return decodeRequest(body, source, itemised)
   const decoded = decodeItem(body, source)
   const isNameless = decoded.kind === 'refused' && decoded.reason === 'missing_event_name'
@@ -39,7 +45,7 @@ export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedR
   return { kind: 'request', request: { ...read.request, historicalMigration, sentAtMs: source.sentAtMs } }
 }
 
-function decodeRequest(body: string, source: RejectSource, itemised: boolean): DecodedReject {
+function decodeRequest(body: string, source: RejectSource, itemised: boolean): DecodedV0Reject {
   const parse = itemised ? parseItemisedRequest : parseCaptureRequest
   const parsed = parse(payloadOf(body), contextOf(source))
   if (!parsed.ok) return refusedFor(parsed.error)
@@ -48,7 +54,7 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
 }
 
 /** In an envelope with a key: a key or a list of the item's own means nothing there. */
-function decodeItem(body: string, source: RejectSource): DecodedReject {
+function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
   const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
   if (!parsed.ok) return refusedFor(parsed.error)
   if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
@@ -58,9 +64,9 @@ function decodeItem(body: string, source: RejectSource): DecodedReject {
   return request.events.length === 0 ? nothingLeft : { kind: 'request', request }
 }
 
-const nothingLeft: DecodedReject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
+const nothingLeft: DecodedV0Reject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
 
-function refusedFor({ error: { code, attr } }: CaptureRefusal): DecodedReject {
+function refusedFor({ error: { code, attr } }: CaptureRefusal): DecodedV0Reject {
   return { kind: 'refused', reason: code, field: attr ?? '' }
 }
 

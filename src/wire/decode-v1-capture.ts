@@ -2,15 +2,16 @@
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
 import { isAscii, isUtf8 } from 'node:buffer'
+import type { RejectedBody } from '#core/events/captured-event.ts'
 import { type PreparedV1Events, prepareV1Events, type ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
-import { cutRejectBody } from '#core/events/reject-body.ts'
+import { keptBody } from '#core/events/reject-body.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { captureValueCountMax } from './capture-errors.ts'
 import { type DecodeLimits, inlineCompressedBytesMax, inlineLimits } from './decode-capture.ts'
 import { gunzip, inflateEncoding } from './inflate.ts'
 import { unparsableBody, v1CaptureErrors, v1DecodedBytesMax } from './v1-capture-errors.ts'
 import type { V1Headers } from './v1-capture-headers.ts'
-import { parseV1Batch, type V1Payload } from './v1-capture-request.ts'
+import { parseV1Batch, type V1BatchRefusal, type V1Payload } from './v1-capture-request.ts'
 import type { WireError } from './wire-error.ts'
 
 export interface V1CaptureInput {
@@ -23,12 +24,11 @@ export interface V1CaptureInput {
 /** What comes of a body: events are encoded, their project is left open (0). */
 export type PreparedV1Capture =
   | { readonly kind: 'prepared'; readonly historicalMigration: boolean; readonly outcome: PreparedV1Events }
-  | {
+  | ({
       readonly kind: 'refused'
-      readonly error: WireError
       /** What was sent, decoded where that worked, cut for the reject store. */
-      readonly body: string
-    }
+      readonly body: RejectedBody
+    } & V1BatchRefusal)
 
 const threadLimits: DecodeLimits = {
   decodedBytesMax: v1DecodedBytesMax,
@@ -49,20 +49,31 @@ export function prepareV1Inline(
 /** In a thread: up to the limits of the wire. */
 export function prepareV1Capture(input: V1CaptureInput, received: ReceivedV1Request): PreparedV1Capture {
   const prepared = prepare(input, received, threadLimits)
-  return prepared.kind === 'too_much_work' ? refused(v1CaptureErrors.decodedTooLarge, '') : prepared
+  return prepared.kind === 'too_much_work' ? unread(v1CaptureErrors.decodedTooLarge) : prepared
 }
 
 const tooMuchWork = { kind: 'too_much_work' } as const
 
 function prepare(input: V1CaptureInput, received: ReceivedV1Request, limits: DecodeLimits) {
   const { headers, body, aiOnly } = input
-  if (body.length === 0) return refused(v1CaptureErrors.emptyBody, '')
+  if (body.length === 0) return unread(v1CaptureErrors.emptyBody)
   const payload = readPayload(input, limits.decodedBytesMax)
-  if (!payload.ok) return payload.error === 'inflated_too_large' ? tooMuchWork : refused(payload.error, '')
+  if (!payload.ok) return payload.error === 'inflated_too_large' ? tooMuchWork : unread(payload.error)
   const batch = parseV1Batch(payload.value, limits)
-  if (!batch.ok) return refused(batch.error, cutRejectBody(payload.value.text))
-  if (batch.value === 'too_much_work') return tooMuchWork
   const { token, sentAtMs, sdk } = headers
+  if (!batch.ok) {
+    const body = keptBody(payload.value.text, {
+      kind: 'request',
+      protocol: 'v1',
+      engage: false,
+      ip: received.ip,
+      sentAtMs,
+      personProcessingForcedOff: false,
+      v1: { sdk, aiOnly },
+    })
+    return { kind: 'refused', ...batch.error, body } as const
+  }
+  if (batch.value === 'too_much_work') return tooMuchWork
   const outcome = prepareV1Events({ ...batch.value, token, sentAtMs, sdk, aiOnly }, 0, received)
   return { kind: 'prepared', historicalMigration: batch.value.historicalMigration, outcome } as const
 }
@@ -85,6 +96,6 @@ function readPayload(
   return ok({ bytes, text: bytes.toString(ascii ? 'latin1' : 'utf8'), ascii })
 }
 
-function refused(error: WireError, body: string): PreparedV1Capture {
-  return { kind: 'refused', error, body }
+function unread(error: WireError): PreparedV1Capture {
+  return { kind: 'refused', error, eventCount: 1, body: '' }
 }

@@ -2,12 +2,14 @@
 // the client's text. A wrong type anywhere fails the whole batch; what an event of the right types says is judged one by
 // one in `core/events/normalize-v1-event.ts`.
 
+import type { RefusedItem } from '#core/events/incoming-event.ts'
 import type { IncomingV1Event } from '#core/events/incoming-v1-event.ts'
 import { parseStrictTimestampText } from '#core/events/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { captureValueCountMax } from './capture-errors.ts'
+import { refusedItemOf } from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
 import {
@@ -28,19 +30,34 @@ export interface V1Payload {
   readonly ascii: boolean
 }
 
+/** How a batch is read. */
 export interface V1BatchLimits {
   /** More events than this are left to another thread. */
   readonly itemCountMax: number
   /** More values than this as well; beyond `captureValueCountMax` they are not parsed at all. */
   readonly valueCountMax: number
+  /** Events that are none, or have no uuid of their own, leave the others alone. Absent: one fails the batch, as on the wire. */
+  readonly itemised?: boolean
 }
 
 export interface V1Batch {
   readonly historicalMigration: boolean
   readonly captureInternal: boolean
   readonly events: readonly IncomingV1Event[]
+  /** Events that were left out of an itemised batch. */
+  readonly leftOutCount: number
   /** The client's own JSON text of an event. */
   sourceJson(index: number): string
+}
+
+/** A batch that fails as a whole. */
+export interface V1BatchRefusal {
+  readonly error: WireError
+  /** 1 where it could not be told. */
+  readonly eventCount: number
+  /** The one event that it has. Absent: there are several, or it could not be told. */
+  readonly item?: RefusedItem
+  readonly historicalMigration?: true
 }
 
 /** A value and its comma. */
@@ -53,38 +70,70 @@ type Fields = { readonly [key: string]: unknown }
  * In this order: JSON and types, empty batch, `created_at`, then the uuid of each event.
  * Source: docs/wire/ingestion.md 4.1, 4.2, 2.2 (surrogates).
  */
-export function parseV1Batch(payload: V1Payload, limits: V1BatchLimits): Result<V1Batch | 'too_much_work', WireError> {
+export function parseV1Batch(
+  payload: V1Payload,
+  limits: V1BatchLimits,
+): Result<V1Batch | 'too_much_work', V1BatchRefusal> {
   if (payload.bytes.length > valueBytesMin * limits.valueCountMax) {
     const count = valueCountAtMost(payload.bytes)
-    if (count > captureValueCountMax) return err(v1CaptureErrors.tooManyValues)
+    if (count > captureValueCountMax) return refuse(null, v1CaptureErrors.tooManyValues)
     if (count > limits.valueCountMax) return ok('too_much_work')
   }
   let root: unknown
   try {
     root = JSON.parse(payload.text)
   } catch (error) {
-    if (error instanceof SyntaxError) return err(unparsableBody(null))
+    if (error instanceof SyntaxError) return refuse(null, unparsableBody(null))
     throw error
   }
-  if (hasLoneSurrogateEscape(payload.text)) return err(unparsableBody(null))
-  if (!isObject(root)) return err(unparsableBody(null))
+  if (hasLoneSurrogateEscape(payload.text)) return refuse(root, unparsableBody(null))
+  if (!isObject(root)) return refuse(root, unparsableBody(null))
   const fault = faultOfEnvelope(root)
-  if (fault !== null) return err(unparsableBody(fault))
-  const items = root.batch as readonly Fields[]
-  if (items.length === 0) return err(v1CaptureErrors.emptyBatch)
+  if (fault !== null) return refuse(root, unparsableBody(fault))
+  const items = root.batch as readonly unknown[]
+  const leftOut = limits.itemised === true ? new LeftOutItems() : null
+  const itemFault = faultOfItems(items, leftOut)
+  if (itemFault !== null) return refuse(root, itemFault)
+  if (items.length === 0) return refuse(root, v1CaptureErrors.emptyBatch)
   if (items.length > limits.itemCountMax) return ok('too_much_work')
   const createdAt = root.created_at as string
-  if (parseStrictTimestampText(createdAt) === null) return err(invalidCreatedAt(createdAt))
+  if (parseStrictTimestampText(createdAt) === null) return refuse(root, invalidCreatedAt(createdAt))
   const slices = sliceItems(payload.bytes, 'batch', items.length)
-  if (slices === null) return err(unparsableBody('batch'))
-  const events = readEvents(items, payload, slices)
-  if (!events.ok) return events
+  if (slices === null) return refuse(root, unparsableBody('batch'))
+  const events = readEvents(items as readonly Fields[], payload, slices, leftOut)
+  if (!events.ok) return refuse(root, events.error)
+  const { found, places } = events.value
+  if (found.length === 0) return refuse(root, leftOut!.firstError!)
   return ok({
     historicalMigration: root.historical_migration === true,
     captureInternal: root.capture_internal === true,
-    events: events.value,
-    sourceJson: index => textAt(payload, slices, index * slicesPerItem + slice.item),
+    events: found,
+    leftOutCount: items.length - found.length,
+    sourceJson: index => textAt(payload, slices, (places?.[index] ?? index) * slicesPerItem + slice.item),
   })
+}
+
+/** @param root null where the text was not read. */
+function refuse(root: unknown, error: WireError): Result<never, V1BatchRefusal> {
+  if (!isObject(root) || !Array.isArray(root.batch)) return err({ error, eventCount: 1 })
+  const { batch } = root
+  return err({
+    error,
+    eventCount: Math.max(batch.length, 1),
+    ...(batch.length === 1 && { item: refusedItemOf(batch[0]) }),
+    ...(root.historical_migration === true && { historicalMigration: true }),
+  })
+}
+
+/** Of an itemised batch. */
+class LeftOutItems {
+  readonly indexes = new Set<number>()
+  firstError: WireError | null = null
+
+  add(index: number, error: WireError): void {
+    this.indexes.add(index)
+    this.firstError ??= error
+  }
 }
 
 /** The first field that is missing or has a type that it may not have, or null. */
@@ -93,12 +142,18 @@ function faultOfEnvelope(root: Fields): string | null {
   if (typeof createdAt !== 'string') return 'created_at'
   if (historical !== undefined && typeof historical !== 'boolean') return 'historical_migration'
   if (internal !== undefined && internal !== null && typeof internal !== 'boolean') return 'capture_internal'
-  if (!Array.isArray(batch)) return 'batch'
-  for (let index = 0; index < batch.length; index++) {
-    const item: unknown = batch[index]
-    if (!isObject(item)) return `batch.${index}`
-    const fault = faultOfEvent(item)
-    if (fault !== null) return `batch.${index}.${fault}`
+  return Array.isArray(batch) ? null : 'batch'
+}
+
+/** Why the batch fails; null also where all that is wrong is left out. */
+function faultOfItems(items: readonly unknown[], leftOut: LeftOutItems | null): WireError | null {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    const fault = isObject(item) ? faultOfEvent(item) : ''
+    if (fault === null) continue
+    const error = unparsableBody(fault === '' ? `batch.${index}` : `batch.${index}.${fault}`)
+    if (leftOut === null) return error
+    leftOut.add(index, error)
   }
   return null
 }
@@ -117,20 +172,32 @@ function readEvents(
   items: readonly Fields[],
   payload: V1Payload,
   slices: ItemSlices,
-): Result<IncomingV1Event[], WireError> {
-  const events: IncomingV1Event[] = []
+  leftOut: LeftOutItems | null,
+): Result<{ readonly found: IncomingV1Event[]; readonly places: readonly number[] | null }, WireError> {
+  const found: IncomingV1Event[] = []
+  const places: number[] | null = leftOut === null ? null : []
   const seen = new Set<string>()
   for (let index = 0; index < items.length; index++) {
+    if (leftOut?.indexes.has(index)) continue
     const item = items[index]!
     const sent = (item.uuid as string).trim()
-    if (sent === '') return err(missingEventUuid(index))
     const uuid = parseUuid(sent)
-    if (uuid === null) return err(invalidEventUuid(sent, index))
-    if (seen.has(uuid)) return err(duplicateEventUuid(sent, index))
+    if (uuid === null || seen.has(uuid)) {
+      const error = faultOfUuid(sent, uuid, index)
+      if (leftOut === null) return err(error)
+      leftOut.add(index, error)
+      continue
+    }
     seen.add(uuid)
-    events.push(incomingEvent(item, uuid, payload, slices, index * slicesPerItem))
+    found.push(incomingEvent(item, uuid, payload, slices, index * slicesPerItem))
+    places?.push(index)
   }
-  return ok(events)
+  return ok({ found, places })
+}
+
+function faultOfUuid(sent: string, uuid: string | null, index: number): WireError {
+  if (uuid !== null) return duplicateEventUuid(sent, index)
+  return sent === '' ? missingEventUuid(index) : invalidEventUuid(sent, index)
 }
 
 const noProperties: Fields = Object.freeze({})

@@ -2,10 +2,11 @@
 // are counted beside it.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import type { CapturedReject } from '#core/events/captured-event.ts'
 import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
+import { sendV1, uuidOf, type V1Headers, v1Batch, v1Event } from './v1-requests.ts'
 
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
 const good = { event: 'paid', distinct_id: 'ada', uuid }
@@ -71,5 +72,52 @@ describe('the reject of a v0 request', () => {
     const batch = { api_key: testToken, historical_migration: true, batch: [{ ...good, uuid: 'x' }] }
     const { lane, importJobId, historicalMigration } = await keptOf(server, '/batch/', batch)
     assert.deepEqual([lane, importJobId, historicalMigration], ['historical', 1, true])
+  })
+})
+
+describe('a v1 request that is refused as a whole', () => {
+  /** What becomes of it: its reject, and how many events are counted besides. */
+  async function refusedBy(t: TestContext, body: string, over: V1Headers = {}) {
+    const server = await startCaptureServer(t)
+    const { status } = await sendV1(server, body, over)
+    assert.ok(status >= 400)
+    const reject = await eventually(async () => (await server.records()).rejects[0])
+    return { reject, counted: [...server.refused] }
+  }
+
+  it('counts each of its events, so that kept and counted ones add up to what was sent', async t => {
+    const three = [v1Event(1), v1Event(2), v1Event(1)]
+    for (const [body, reason] of [
+      [v1Batch(three), 'duplicate_event_uuid'],
+      [v1Batch([...three, 5]), 'request_parsing_error'],
+      [v1Batch(three, { created_at: 'soon' }), 'invalid_batch'],
+      [v1Batch(three, { historical_migration: 'yes' }), 'request_parsing_error'],
+      [v1Batch(three).replace('u1', '\\ud800'), 'request_parsing_error'],
+    ] as const) {
+      const { reject, counted } = await refusedBy(t, body)
+      assert.equal(reject.reason, reason)
+      assert.deepEqual(counted, [[reason, body.includes(',5]') ? 3 : 2]])
+      assert.deepEqual(read(reject), ['', '', ''])
+    }
+    const large = v1Batch([...three, v1Event(4, { properties: { a: 'x'.repeat(1_200_000) } })])
+    assert.deepEqual((await refusedBy(t, large)).counted, [['duplicate_event_uuid', 3]])
+  })
+
+  it('counts as one where nobody can tell how many it has', async t => {
+    for (const [body, over] of [
+      ['{', {}],
+      ['[]', {}],
+      [v1Batch([]), {}],
+      [v1Batch([v1Event(1), v1Event(2)]), { 'content-encoding': 'gzip' }],
+      [v1Batch([v1Event(1), v1Event(2)]), { 'posthog-attempt': '0' }],
+    ] as const)
+      assert.deepEqual((await refusedBy(t, body, over)).counted, [], body)
+  })
+
+  it('has the name, id and uuid of its one event, and the lane of imports where it says so', async t => {
+    const one = v1Batch([v1Event(1, { timestamp: 5 })], { historical_migration: true })
+    const { reject } = await refusedBy(t, one)
+    assert.deepEqual(read(reject), ['$pageview', 'u1', uuidOf(1)])
+    assert.deepEqual([reject.lane, reject.importJobId], ['historical', 1])
   })
 })

@@ -1,94 +1,20 @@
 // The reject store as people use it: lists by every filter, and replays through capture itself into a log.
 
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
-import { type CapturedEvent, logLanes } from '#core/events/captured-event.ts'
-import { rejectOfEvent, rejectOfReject } from '#core/events/rejects.ts'
-import type { RejectedEvent } from '#core/events/stored-event.ts'
-import { PortError } from '#ports/port-error.ts'
-import { createCaptureService } from '#services/capture.ts'
-import { createRejectReplay } from '#services/replay-rejects.ts'
-import { silentLogger } from '#telemetry/log.ts'
-import { createMetrics } from '#telemetry/metrics.ts'
-import { decodeReject } from '#wire/decode-reject.ts'
+import { describe, it } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import { rejectOfEvent } from '#core/events/rejects.ts'
 import { aReject } from '../ports/rejects.contract.ts'
-import { startCaptureServer, testProject, testToken } from '../support/capture-server.ts'
+import { testToken } from '../support/capture-server.ts'
 import { aCapturedEvent } from '../support/captured-events.ts'
-import { eventually } from '../support/eventually.ts'
-import { fixedClock } from '../support/fixed-clock.ts'
-import { startManagement } from '../support/management-api.ts'
-import { MemoryRejects } from '../support/memory-rejects.ts'
-
-const path = '/api/projects/1/rejected_events/'
-const nowMs = Date.parse('2025-07-03T12:00:00Z')
-const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
-
-async function startWorld(
-  t: TestContext,
-  rejected: readonly RejectedEvent[],
-  rerouteOlderThanMs: number | null = null,
-) {
-  const store = new MemoryRejects()
-  await store.insert({ events: [], pendingEvents: [], overrides: [], replays: [], rejected })
-  const clock = fixedClock(new Date(nowMs).toISOString())
-  const log = createMemoryEventLog({ nowMs: clock.nowMs })
-  const world = { logIsDown: false }
-  const capture = createCaptureService({
-    findProject: token => (token === 'phc_first' ? { ...testProject, apiToken: 'phc_first' } : null),
-    unknownKeys: 'reject',
-    importOnly: false,
-    isOverQuota: () => false,
-    refused: { count: () => undefined },
-    eventLog: {
-      ...log,
-      append: (lane, records) =>
-        world.logIsDown ? Promise.reject(new PortError('event-log', 'full')) : log.append(lane, records),
-    },
-    clock,
-    metrics: createMetrics(),
-    logger: silentLogger(),
-  })
-  const rejects = createRejectReplay({
-    events: store,
-    capture,
-    decode: decodeReject,
-    clock,
-    rerouteOlderThanMs,
-    logger: silentLogger(),
-  })
-  const api = await startManagement(t, { events: { listRejected: query => store.listRejected(query) }, rejects })
-  return Object.assign(world, {
-    api,
-    list: async (query = '') => (await api.call('GET', `${path}${query}`)).body,
-    replay: (body: object) => api.call('POST', `${path}replay/`, { body }),
-    async appended(): Promise<CapturedEvent[]> {
-      const chunks = await Promise.all(logLanes.map(lane => log.read(lane, 0, { recordCountMax: 1e6, bytesMax: 1e9 })))
-      const records = chunks.flatMap(chunk => chunk.records)
-      assert.ok(records.every(({ kind }) => kind === 'event'))
-      return records.flatMap(record => (record.kind === 'event' ? [record.event] : []))
-    },
-  })
-}
-
-/** What the reject store has after these requests were refused at the edge. */
-async function refusedRequests(t: TestContext, sent: readonly (readonly [path: string, body: unknown])[]) {
-  const edge = await startCaptureServer(t, { now: new Date(receivedAtMs).toISOString() })
-  for (const [address, body] of sent)
-    await edge.post(address, JSON.stringify(body), { 'x-forwarded-for': '203.0.113.9' })
-  const rejects = await eventually(async () => {
-    const kept = (await edge.records()).rejects
-    return kept.length >= sent.length ? kept : undefined
-  })
-  return rejects.map((reject, offset) => rejectOfReject(offset, reject))
-}
+import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } from '../support/replay-world.ts'
 
 const good = { event: 'e', distinct_id: 'ada', properties: { price: 1.5 } }
 
 describe('rejected events', () => {
   it('are listed by every filter, in pages, with what their body is', async t => {
     const source = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
-    const { list } = await startWorld(t, [
+    const { list } = await startReplayWorld(t, [
       aReject(1, 1, { reason: 'a', event: 'paid', distinctId: 'ada', lane: 'main', uuid: 'u1', field: 'batch.3.uuid' }),
       aReject(1, 2, { reason: 'b', body: '{"plan":"pro"}', source: { ...source, personProcessingForcedOff: false } }),
       aReject(1, 3, { reason: 'b' }),
@@ -124,9 +50,9 @@ describe('rejected events', () => {
   })
 
   it('refuse filters that mean nothing', async t => {
-    const { api } = await startWorld(t, [])
+    const { api } = await startReplayWorld(t, [])
     for (const query of ['lane=fast', 'replayed=maybe', 'cursor=x', 'after=soon'])
-      assert.equal((await api.call('GET', `${path}?${query}`)).status, 400, query)
+      assert.equal((await api.call('GET', `${rejectsPath}?${query}`)).status, 400, query)
   })
 })
 
@@ -142,7 +68,7 @@ describe('a replay', () => {
         },
       ],
     ])
-    const { replay, appended, list } = await startWorld(t, rejects)
+    const { replay, appended, list } = await startReplayWorld(t, rejects)
     const ids = rejects.map(({ rejectId }) => rejectId)
     const strict = await replay({ ids })
     assert.equal(strict.status, 200, strict.text)
@@ -191,7 +117,7 @@ describe('a replay', () => {
       ],
     )
     const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('" "', '"ada"') }))
-    const { replay, appended } = await startWorld(t, repaired)
+    const { replay, appended } = await startReplayWorld(t, repaired)
     const { body } = await replay({ filter: {}, partial: true })
     assert.deepEqual(body.counts, { stored: 2, refused: 0, cannot: 0, events: 2 })
     assert.deepEqual(
@@ -213,7 +139,7 @@ describe('a replay', () => {
       aCapturedEvent(4, { lane: 'error_tracking', historicalMigration: true, importJobId: 1, name: '$exception' }),
     ]
     const rejects = events.map((event, offset) => rejectOfEvent(offset, event, 'row_refused', 'why'))
-    const { replay, appended } = await startWorld(t, rejects, 1)
+    const { replay, appended } = await startReplayWorld(t, rejects, 1)
     const { body } = await replay({ filter: { reason: 'row_refused' } })
     assert.deepEqual(body.counts, { stored: 4, refused: 0, cannot: 0, events: 4 })
     const expected = events.map(event => ({ ...event, token: 'phc_first', capturedAtMs: nowMs }))
@@ -236,7 +162,7 @@ describe('a replay', () => {
     ])
     const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('never', '2025-07-01T10:00:00Z') }))
     const odd = rejectOfEvent(9, aCapturedEvent(9, { propertiesJson: '{"token":"phx_secret"}' }), 'row_refused', 'why')
-    const { replay, appended } = await startWorld(t, [...repaired, odd])
+    const { replay, appended } = await startReplayWorld(t, [...repaired, odd])
     const { body } = await replay({ filter: {} })
     assert.deepEqual(body.counts, { stored: 5, refused: 0, cannot: 0, events: 5 })
     const expected = ['$identify d', 'e d', 'e d', 'e d', `${odd.event} ${odd.distinctId}`]
@@ -250,7 +176,7 @@ describe('a replay', () => {
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
     const cut = rejectOfEvent(1, large, 'processing_failed', '')
     const older = aReject(1, 2)
-    const { replay } = await startWorld(t, [cut, older])
+    const { replay } = await startReplayWorld(t, [cut, older])
     const missing = '00000000-0000-5000-8000-00000000abcd'
     const { body } = await replay({ ids: [cut.rejectId, older.rejectId, missing] })
     const reasons = Object.fromEntries(body.results.map((r: { id: string; reason: string }) => [r.id, r.reason]))
@@ -264,7 +190,7 @@ describe('a replay', () => {
 
   it('goes through a filter oldest first, a call at a time, and leaves out what was replayed', async t => {
     const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
-    const { replay, appended, list } = await startWorld(
+    const { replay, appended, list } = await startReplayWorld(
       t,
       events.map((event, offset) => rejectOfEvent(offset, event, 'row_refused', '')),
     )
@@ -290,7 +216,7 @@ describe('a replay', () => {
 
   it('answers 503 while the log takes nothing, marks nothing, and works afterwards', async t => {
     const reject = rejectOfEvent(1, aCapturedEvent(1), 'row_refused', '')
-    const world = await startWorld(t, [reject])
+    const world = await startReplayWorld(t, [reject])
     world.logIsDown = true
     const down = await world.replay({ ids: [reject.rejectId] })
     assert.deepEqual([down.status, down.body.code, down.headers.get('retry-after')], [503, 'transient_error', '1'])
@@ -300,7 +226,7 @@ describe('a replay', () => {
   })
 
   it('takes ids or a filter, and a key that may write', async t => {
-    const { replay, api } = await startWorld(t, [])
+    const { replay, api } = await startReplayWorld(t, [])
     for (const body of [
       {},
       { ids: ['a'], filter: {} },
@@ -315,9 +241,9 @@ describe('a replay', () => {
     ])
       assert.equal((await replay(body)).status, 400, JSON.stringify(body).slice(0, 60))
     const reader = await api.addKey(['query:read'])
-    const refused = await api.call('POST', `${path}replay/`, { key: reader, body: { filter: {} } })
+    const refused = await api.call('POST', `${rejectsPath}replay/`, { key: reader, body: { filter: {} } })
     assert.equal(refused.status, 403)
     const writer = await api.addKey(['query:write'])
-    assert.equal((await api.call('POST', `${path}replay/`, { key: writer, body: { filter: {} } })).status, 200)
+    assert.equal((await api.call('POST', `${rejectsPath}replay/`, { key: writer, body: { filter: {} } })).status, 200)
   })
 })

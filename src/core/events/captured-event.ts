@@ -1,6 +1,8 @@
 // One event as it was accepted: what a log record holds and what the worker starts from.
 // Everything here is fixed when the request is answered; the worker never invents any of it.
 
+import type { ClientSdk } from './incoming-v1-event.ts'
+
 /** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
   'main',
@@ -89,6 +91,8 @@ export interface RejectSource {
   /** The send time beside the body; of an `event` and an `item` the effective one. */
   readonly sentAtMs: number | null
   readonly personProcessingForcedOff: boolean
+  /** Of v1, unless the event had been accepted: what its headers and its path said besides. */
+  readonly v1?: { readonly sdk: ClientSdk | null; readonly aiOnly: boolean }
 }
 
 /** What was sent and refused, cut, with what it takes to read it again. */

@@ -19,6 +19,7 @@ const context: V1EventContext = {
   historicalMigration: false,
   importJobId: 0,
   receivedAtMs,
+  capturedAtMs: receivedAtMs,
   sentAtMs: receivedAtMs + 10_000,
   rerouteOlderThanMs: null,
   ip: '203.0.113.7',

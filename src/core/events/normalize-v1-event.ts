@@ -17,6 +17,8 @@ export interface V1EventContext {
   readonly historicalMigration: boolean
   readonly importJobId: number
   readonly receivedAtMs: number
+  /** When it is accepted: later only for what is replayed. */
+  readonly capturedAtMs: number
   readonly sentAtMs: number
   /** Live events of the main lane at least this old become imports; null: none do. */
   readonly rerouteOlderThanMs: number | null
@@ -92,7 +94,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
     personProcessingForcedOff: isIllegalV1DistinctId(distinctId),
     notes: 0,
     receivedAtMs,
-    capturedAtMs: receivedAtMs,
+    capturedAtMs: context.capturedAtMs,
     timestampMs: time.value,
     // Times of an import are taken as written, so no send time takes effect.
     sentAtMs: context.historicalMigration ? null : sentAtMs,

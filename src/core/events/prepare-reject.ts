@@ -8,7 +8,9 @@ import type { CapturedEvent, Lane, RejectSource } from './captured-event.ts'
 import { logLaneOf } from './captured-event.ts'
 import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
+import type { IncomingV1Request } from './incoming-v1-event.ts'
 import { finishedRecords, type PreparedEvents, prepareEvents, type RefusedRequest } from './prepare-events.ts'
+import { prepareV1Events } from './prepare-v1-events.ts'
 import { parseZonedTimestampText } from './timestamp-text.ts'
 
 /** The reject, as far as its body does not say it. */
@@ -36,6 +38,15 @@ export function prepareRejectedRequest(
 ): PreparedEvents | RefusedRequest {
   const random = randomOf(rejectId)
   return prepareEvents(request, projectId, { receivedAtMs, capturedAtMs, ip: source.ip, random, rerouteOlderThanMs })
+}
+
+/** The same of v1, where every event was sent with a uuid. */
+export function prepareRejectedV1Request(
+  request: IncomingV1Request,
+  { receivedAtMs, source }: StoredReject,
+  { projectId, capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
+): PreparedEvents {
+  return prepareV1Events(request, projectId, { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs })
 }
 
 /**

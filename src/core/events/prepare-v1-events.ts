@@ -13,7 +13,7 @@ import {
   v1DropReasons,
 } from './normalize-v1-event.ts'
 import { finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-events.ts'
-import { cutRejectBody } from './reject-body.ts'
+import { keptBody } from './reject-body.ts'
 import { uuidTextLength } from './uuid.ts'
 
 /** `personless`: accepted without a person, for its distinct id is nobody's. */
@@ -36,6 +36,8 @@ export interface PreparedV1Events extends PreparedEvents, V1Results {}
 /** What is known of a request besides its headers and its text. */
 export interface ReceivedV1Request {
   readonly receivedAtMs: number
+  /** When its events are accepted. Absent: at once. */
+  readonly capturedAtMs?: number
   /** Address of the connection, '' when unknown. */
   readonly ip: string
   /** Live events of the main lane at least this old become imports; null: none do. */
@@ -92,7 +94,9 @@ function contextOf(request: IncomingV1Request, projectId: number, received: Rece
   return {
     ...{ projectId, token, historicalMigration, sentAtMs, sdk, aiOnly },
     importJobId: historicalMigration ? importWithoutJob : 0,
-    ...received,
+    receivedAtMs: received.receivedAtMs,
+    capturedAtMs: received.capturedAtMs ?? received.receivedAtMs,
+    rerouteOlderThanMs: received.rerouteOlderThanMs,
     ip: request.captureInternal ? '127.0.0.1' : received.ip,
   }
 }
@@ -103,6 +107,15 @@ function rejectOf(
   sourceJson: string,
   context: V1EventContext,
 ): CapturedReject {
+  const { text: body, source } = keptBody(sourceJson, {
+    kind: 'item',
+    protocol: 'v1',
+    engage: false,
+    ip: context.ip,
+    sentAtMs: context.sentAtMs,
+    personProcessingForcedOff: false,
+    v1: { sdk: context.sdk, aiOnly: context.aiOnly },
+  })
   return {
     projectId: context.projectId,
     token: context.token,
@@ -110,12 +123,13 @@ function rejectOf(
     historicalMigration: context.historicalMigration,
     importJobId: context.importJobId,
     receivedAtMs: context.receivedAtMs,
-    capturedAtMs: context.receivedAtMs,
+    capturedAtMs: context.capturedAtMs,
     reason,
     field,
     uuid: item.uuid,
     name: item.name.slice(0, 200),
     distinctId: item.distinctId.slice(0, 200),
-    body: cutRejectBody(sourceJson),
+    body,
+    source,
   }
 }

@@ -2,10 +2,12 @@
 
 import type { RejectSource } from './captured-event.ts'
 
+type V1Source = NonNullable<RejectSource['v1']>
+
 /** '' for none; a null kind is written out. */
 export function encodeRejectSource(source: RejectSource | null): string {
   if (source === null) return ''
-  const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff } = source
+  const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff, v1 } = source
   return JSON.stringify({
     kind,
     ...(isCut ? { cut: true } : {}),
@@ -14,6 +16,7 @@ export function encodeRejectSource(source: RejectSource | null): string {
     ...(ip === '' ? {} : { ip }),
     ...(sentAtMs === null ? {} : { sent_at: sentAtMs }),
     ...(personProcessingForcedOff ? { forced_off: true } : {}),
+    ...(v1 === undefined ? {} : { v1: encodeV1(v1) }),
   })
 }
 
@@ -28,7 +31,7 @@ export function decodeRejectSource(text: string): RejectSource | null {
   }
   const kind = fields?.kind
   if (kind !== 'request' && kind !== 'item' && kind !== 'event' && kind !== null) return null
-  const { cut, protocol, engage, ip, sent_at: sentAt, forced_off: forcedOff } = fields!
+  const { cut, protocol, engage, ip, sent_at: sentAt, forced_off: forcedOff, v1 } = fields!
   return {
     kind,
     isCut: cut === true,
@@ -37,7 +40,18 @@ export function decodeRejectSource(text: string): RejectSource | null {
     ip: typeof ip === 'string' ? ip : '',
     sentAtMs: typeof sentAt === 'number' ? sentAt : null,
     personProcessingForcedOff: forcedOff === true,
+    ...(typeof v1 === 'object' && v1 !== null && { v1: decodeV1(v1) }),
   }
+}
+
+function encodeV1({ sdk, aiOnly }: V1Source): object {
+  return { ...(sdk === null ? {} : { sdk: [sdk.name, sdk.version] }), ...(aiOnly ? { ai: true } : {}) }
+}
+
+function decodeV1({ sdk, ai }: { readonly sdk?: unknown; readonly ai?: unknown }): V1Source {
+  const [name, version] = Array.isArray(sdk) ? sdk : []
+  const isNamed = typeof name === 'string' && typeof version === 'string'
+  return { sdk: isNamed ? { name, version } : null, aiOnly: ai === true }
 }
 
 /** Without the address, for projects that do not want any kept. */

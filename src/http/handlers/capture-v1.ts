@@ -93,8 +93,8 @@ async function handleBatch(
   const { token } = headers
   if (prepared === null) return sendV1Error(reply, v1CaptureErrors.unavailable)
   if (prepared.kind === 'refused') {
-    const { error, body } = prepared
-    service.keepRefused({ token, reason: error.code, field: error.attr ?? '', body }, received.receivedAtMs)
+    const { error, ...refused } = prepared
+    service.keepRefused({ ...refused, token, reason: error.code, field: error.attr ?? '' }, received.receivedAtMs)
     return sendV1Error(reply, error)
   }
   const { historicalMigration, outcome: events } = prepared
@@ -132,7 +132,7 @@ async function answerWhenStored(
   const outcome = await stored
   switch (outcome.kind) {
     case 'accepted':
-      return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota.events, outcome.hotUuids)))
+      return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota.events, outcome.hot?.events)))
     case 'unavailable':
       // Whose events they are is not known: what is wrong with some of them can be told when it is.
       if (outcome.isProjectUnknown === true) return sendV1Error(reply, v1CaptureErrors.unavailable)

@@ -1,0 +1,140 @@
+// Rejects of capture protocol v1, taken through capture once more: with the headers that they came with, each event once.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { noQuotas, type Quotas } from '#core/project.ts'
+import { uuidOf, v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
+import { nowMs, receivedAtMs, refusedRequests, startReplayWorld } from '../support/replay-world.ts'
+
+const createdAt = '2025-07-01T11:00:00Z'
+const batch = (events: readonly unknown[], over: object = {}) => ({ created_at: createdAt, batch: events, ...over })
+const sentAtMs = Date.parse('2025-07-01T10:59:30Z')
+const headers = { ...v1Headers, 'posthog-request-timestamp': new Date(sentAtMs).toISOString() }
+
+describe('a replay of what v1 refused', () => {
+  it('stores an event that it dropped once the reason is gone, with the times and the library it came with', async t => {
+    const dropped = v1Event(1, { options: { cookieless_mode: 'maybe' }, session_id: 's' })
+    const imported = v1Event(2, { timestamp: 'never' })
+    const rejects = await refusedRequests(t, [
+      [v1Path, batch([dropped, v1Event(3)]), headers],
+      [v1Path, batch([imported], { historical_migration: true, capture_internal: true }), headers],
+    ])
+    const { replay, appended, list } = await startReplayWorld(t, rejects)
+    assert.deepEqual(
+      (await list()).results.map((r: Record<string, unknown>) => [r.body_kind, r.body_cut, r.uuid, r.lane]).toSorted(),
+      [
+        ['item', false, uuidOf(1), 'main'],
+        ['item', false, uuidOf(2), 'historical'],
+      ],
+    )
+    const again = await replay({ filter: {} })
+    assert.deepEqual(again.body.counts, { stored: 0, refused: 2, cannot: 0, events: 0 })
+    const told = again.body.results.map((r: Record<string, unknown>) => [r.reason, r.field])
+    assert.deepEqual(told.toSorted(), [
+      ['invalid_event_timestamp', 'timestamp'],
+      ['invalid_options', 'options.cookieless_mode'],
+    ])
+    assert.deepEqual(await appended(), [])
+
+    const repaired = rejects.map(reject => {
+      return { ...reject, body: reject.body.replace('"maybe"', 'false').replace('never', '2019-01-01T00:00:00Z') }
+    })
+    const world = await startReplayWorld(t, repaired)
+    const first = await world.replay({ filter: {} })
+    assert.deepEqual(first.body.counts, { stored: 2, refused: 0, cannot: 0, events: 2 })
+    const events = (await world.appended()).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
+    const [live, old] = events
+    assert.deepEqual(
+      [live!.uuid, live!.protocol, live!.receivedAtMs, live!.capturedAtMs, live!.timestampMs, live!.sentAtMs, live!.ip],
+      [
+        ...[uuidOf(1), 'v1', receivedAtMs, nowMs],
+        ...[Date.parse('2025-07-01T10:59:58.123Z') + receivedAtMs - sentAtMs, sentAtMs, '203.0.113.9'],
+      ],
+    )
+    const { $lib: lib, $session_id: session } = JSON.parse(live!.propertiesJson)
+    assert.deepEqual([lib, session], ['posthog-rs', 's'])
+    assert.deepEqual([old!.lane, old!.importJobId, old!.ip], ['historical', 1, '127.0.0.1'])
+    assert.equal(new Date(old!.timestampMs).toISOString(), '2019-01-01T00:00:00.000Z')
+    await world.replay({ filter: { replayed: true } })
+    const identity = (event: object) => JSON.stringify({ ...event, capturedAtMs: 0 })
+    const twice = (await world.appended()).map(identity).toSorted()
+    assert.deepEqual(twice, [...events, ...events].map(identity).toSorted(), 'a second replay stores the same events')
+  })
+
+  it('reads a refused request again, and stores partially what each of its events alone would have been', async t => {
+    const events = [
+      v1Event(1),
+      v1Event(1, { event: 'again' }),
+      5,
+      v1Event(2, { distinct_id: 7 }),
+      v1Event(3, { uuid: ' ' }),
+      v1Event(4, { event: '' }),
+      v1Event(5),
+    ]
+    const rejects = await refusedRequests(t, [[v1Path, batch(events), headers]])
+    const { replay, appended } = await startReplayWorld(t, rejects)
+    const ids = rejects.map(({ rejectId }) => rejectId)
+    const strict = await replay({ ids })
+    const { result, reason, field } = strict.body.results[0]
+    assert.deepEqual([result, reason, field], ['refused', 'request_parsing_error', 'batch.2'])
+    const partial = await replay({ ids, partial: true })
+    assert.deepEqual(partial.body.results, [
+      { id: ids[0], result: 'stored', reason: null, field: null, events: 2, events_refused: 5 },
+    ])
+    assert.deepEqual(
+      (await appended()).map(({ uuid, name }) => [uuid, name]),
+      [
+        [uuidOf(1), '$pageview'],
+        [uuidOf(5), '$pageview'],
+      ],
+    )
+    const nothing = await refusedRequests(t, [[v1Path, batch([v1Event(1, { uuid: 'x' }), 7]), headers]])
+    const world = await startReplayWorld(t, nothing)
+    const { body } = await world.replay({ filter: {}, partial: true })
+    assert.deepEqual([body.results[0].result, body.results[0].field], ['refused', 'batch.1'])
+  })
+
+  it('asks of the AI path what it asked, and leaves quotas to say what is over', async t => {
+    const rejects = await refusedRequests(t, [
+      ['/i/v1/ai/events', batch([v1Event(1)]), headers],
+      [v1Path, batch([v1Event(2, { event: '$exception', options: 5 })]), headers],
+    ])
+    const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('"options":5', '"options":null') }))
+    const world = await startReplayWorld(t, repaired)
+    const reasons = async (quotas: Quotas) => {
+      world.quotas = quotas
+      const { body } = await world.replay({ filter: {}, dry_run: false })
+      return body.results.map((r: { reason: string }) => r.reason).toSorted()
+    }
+    assert.deepEqual(await reasons({ ...noQuotas, exceptions: 0 }), ['exceptions_over_quota', 'misrouted_event'])
+    assert.deepEqual(await reasons({ ...noQuotas, events: 0 }), ['events_over_quota', 'misrouted_event'])
+    assert.deepEqual(await world.appended(), [])
+  })
+
+  it('cannot be made of a body that is cut, nor of what an older version kept', async t => {
+    const long = v1Event(1, { event: '', properties: { a: 'x'.repeat(70_000) } })
+    const rejects = await refusedRequests(t, [
+      [v1Path, batch([long]), headers],
+      [v1Path, batch([long, long]), headers],
+      [v1Path, batch([v1Event(2, { event: '' })]), headers],
+    ])
+    const older = rejects.map(reject => {
+      if (reject.uuid !== uuidOf(2)) return reject
+      const { v1: _, ...source } = reject.source!
+      return { ...reject, source }
+    })
+    const { replay, list } = await startReplayWorld(t, older)
+    const { body } = await replay({ filter: {} })
+    assert.deepEqual(body.results.map((r: { reason: string }) => r.reason).toSorted(), [
+      'body_cut',
+      'body_cut',
+      'body_unknown',
+    ])
+    const kinds = (await list()).results.map((r: Record<string, unknown>) => [r.body_kind, r.body_cut])
+    assert.deepEqual(kinds.toSorted(), [
+      ['item', false],
+      ['item', true],
+      ['request', true],
+    ])
+  })
+})
