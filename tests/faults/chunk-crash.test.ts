@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
@@ -30,11 +30,21 @@ interface Crash {
 
 const chunkSize = 5
 const clock = fixedClock('2026-09-21T10:00:00Z')
+/** All runs share the engine, so each is of a project of its own. */
+const runCountMax = 20
+const untouched = tempDir({ after })
 let engine: TestEngine
 let runCount = 0
 
 before(async () => {
   engine = await startEngine()
+  await migrateSqlite(untouched)
+  const management = openSqliteManagementStore({ dataFolder: untouched, access: 'write' })
+  for (let id = 1; id <= runCountMax; id++) {
+    const created = await management.createProject(aNewProject({ apiToken: `phc_${id}` }))
+    assert.ok(created.ok && created.value.value.id === id)
+  }
+  await management.close()
 })
 after(() => engine.stop())
 
@@ -73,7 +83,7 @@ function story(projectId: number): CapturedEvent[] {
 /** Appends the story, lets a first worker crash at the n-th passing of a step, lets a second one finish, and looks. */
 async function tell(t: TestContext, crash: Crash | null, chunkSizeAfter = chunkSize): Promise<object> {
   const dataFolder = tempDir(t)
-  const projectId = await makeState(dataFolder, ++runCount)
+  const projectId = makeState(dataFolder)
   const log = await openSqliteLogWriter({ folder: join(dataFolder, 'log'), nowMs: clock.nowMs, logBytesMax: 2 ** 30 })
   for (const event of story(projectId)) await log.append('main', encodedEvents([event]))
   await log.close()
@@ -83,17 +93,11 @@ async function tell(t: TestContext, crash: Crash | null, chunkSizeAfter = chunkS
   return look(dataFolder, projectId)
 }
 
-async function makeState(dataFolder: string, projectCount: number): Promise<number> {
-  await migrateSqlite(dataFolder)
-  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
-  let projectId = 0
-  for (let index = 0; index < projectCount; index++) {
-    const created = await management.createProject(aNewProject({ apiToken: `phc_${index}` }))
-    assert.ok(created.ok)
-    projectId = created.value.value.id
-  }
-  await management.close()
-  return projectId
+/** @returns the project of this run. */
+function makeState(dataFolder: string): number {
+  assert.ok(runCount < runCountMax)
+  cpSync(untouched, dataFolder, { recursive: true })
+  return ++runCount
 }
 
 /** Runs until all is committed, or until the crash: then its connections are closed under it, and it is never heard of again. */
@@ -221,7 +225,7 @@ function versionsOf(seen: object): Map<string, number> {
 describe('an event that stands twice in the log, in two segments of it', () => {
   it('is found and counted once', async t => {
     const dataFolder = tempDir(t)
-    const projectId = await makeState(dataFolder, ++runCount)
+    const projectId = makeState(dataFolder)
     const folder = join(dataFolder, 'log')
     // Segments that one frame fills, so that the repeats and the story lie in different files.
     const log = await openSqliteLogWriter({ folder, nowMs: clock.nowMs, logBytesMax: 2 ** 30, segmentBytesMax: 1 })

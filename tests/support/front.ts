@@ -23,7 +23,7 @@ export async function startFront(
   const cleanUps: (() => void)[] = []
   const config = readConfig({
     PORT: '0',
-    PENNON_DATA: tempDir({ after: cleanUp => void cleanUps.push(cleanUp as () => void) }),
+    PENNON_DATA: tempDir({ after: cleanUp => void cleanUps.push(cleanUp) }),
     PENNON_PROJECT_KEY: testProjectKey,
     PENNON_PERSONAL_KEY: testPersonalKey,
     ...settings,
