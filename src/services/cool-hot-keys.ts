@@ -6,29 +6,45 @@ import type { PreparedEvents } from '#core/events/prepare-events.ts'
 import { filterEvents } from '#core/log/record-filter.ts'
 import { inSlices } from './in-slices.ts'
 
+/** The events of hot ids in a request. */
+export interface HotEvents {
+  readonly count: number
+  /** The first of them, in their order. */
+  readonly events: readonly { readonly uuid: string; readonly name: string }[]
+  /** Of each event that has a record in the main log, in that order: 1 where its id is hot. Empty where none are listed. */
+  readonly marks: Uint8Array
+}
+
 /**
- * @param uuids gets those of the events of hot ids, in their order; null: nobody asks.
- * @returns the same records, changed in place, and how many of them are of hot ids.
+ * @param of `listedMax`: how many of the events are asked for; 0: none.
+ * @returns the same records, changed in place.
  */
 export async function coolHotKeys(
   hotKeys: HotKeys,
   projectId: number,
   prepared: PreparedEvents,
-  of: { readonly nowMs: number; readonly uuids: Set<string> | null },
-): Promise<{ readonly cooled: PreparedEvents; readonly hotCount: number }> {
+  of: { readonly nowMs: number; readonly listedMax: number },
+): Promise<{ readonly cooled: PreparedEvents; readonly hot: HotEvents }> {
   const { main } = prepared
-  if (main === null) return { cooled: prepared, hotCount: 0 }
-  const { nowMs, uuids } = of
+  if (main === null) return { cooled: prepared, hot: noHotEvents }
+  const { nowMs, listedMax } = of
   const acceptedByLane = { ...prepared.acceptedByLane }
-  let hotCount = 0
+  const events: { uuid: string; name: string }[] = []
+  const marks = listedMax === 0 ? noHotEvents.marks : new Uint8Array(main.recordCount)
+  let count = 0
+  let looked = -1
   const steps = filterEvents(main, event => {
+    looked++
     if (event.historicalMigration || !hotKeys.isHot(projectId, event.distinctId, nowMs)) return true
     acceptedByLane[event.lane]!--
     event.switchPersonsOff()
     acceptedByLane[event.lane] = (acceptedByLane[event.lane] ?? 0) + 1
-    uuids?.add(event.uuid)
-    hotCount++
+    if (listedMax > 0) marks[looked] = 1
+    if (events.length < listedMax) events.push({ uuid: event.uuid, name: event.name })
+    count++
     return true
   })
-  return { cooled: { ...prepared, main: await inSlices(steps), acceptedByLane }, hotCount }
+  return { cooled: { ...prepared, main: await inSlices(steps), acceptedByLane }, hot: { count, events, marks } }
 }
+
+const noHotEvents: HotEvents = { count: 0, events: [], marks: new Uint8Array(0) }

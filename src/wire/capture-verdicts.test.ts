@@ -125,10 +125,10 @@ describe('verdicts', () => {
     )
   })
 
-  it('turn to warnings where persons were switched off, counted past what is written out', () => {
+  it('turn to warnings where persons were switched off, however many there are', () => {
     const cut = { result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' } as const
     const given = verdictsOf(verdict(0), verdict(1, cut), verdict(2, { result: 'drop', reason: 'heatmap' }), verdict(3))
-    const told = withoutPersons(given, new Set([0, 1, 2].map(uuidOf)))
+    const told = withoutPersons(given, leftOut(4, [0, 1, 2]))
     assert.deepEqual(told.counts, { ok: 1, warning: 2, drop: 1, reject: 0 })
     assert.deepEqual(
       told.items.map(({ result, reason }) => [result, reason]),
@@ -139,10 +139,23 @@ describe('verdicts', () => {
         ['ok', null],
       ],
     )
-    const many = { ...verdictsOf(...[0, 1, 2, 3, 4].map(index => verdict(index))), items: [verdict(0)] }
-    const { counts } = withoutPersons(many, new Set([0, 7, 8].map(uuidOf)))
-    assert.deepEqual(counts, { ok: 2, warning: 3, drop: 0, reject: 0 })
     assert.match(answerOf(told).body.events[0].detail, /too many events/)
+    const many = verdictsOf(...range(0, 30_000).map(index => verdict(index)))
+    const late = withoutPersons(many, leftOut(30_000, range(29_000, 30_000)))
+    assert.deepEqual(late.counts, { ok: 29_000, warning: 1_000, drop: 0, reject: 0 })
+    assert.equal(late.items.filter(({ result }) => result === 'warning').length, 1_000, 'before what is well')
+  })
+
+  it('tell events apart where a quota left out some and persons were switched off for others', () => {
+    const uuid = uuidOf(9)
+    const given = verdictsOf(verdict(0), verdict(1, { uuid }), verdict(2), verdict(3, { uuid }))
+    const hot = { events: [{ uuid, name: 'e' }], marks: Uint8Array.of(0, 1) }
+    const told = withoutPersons(withOverQuota(given, leftOut(4, [0, 1])), hot)
+    assert.deepEqual(told.counts, { ok: 1, warning: 1, drop: 2, reject: 0 })
+    assert.deepEqual(
+      told.items.map(({ result }) => result),
+      ['drop', 'drop', 'ok', 'warning'],
+    )
   })
 
   it('are drops throughout where nothing is wanted', () => {

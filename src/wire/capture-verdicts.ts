@@ -64,32 +64,54 @@ export function withOverQuota(verdicts: ItemVerdicts, { count, events, marks }: 
     const shown = { index, uuid: (given & uuidMade) === 0 ? uuid : null, event: shownName(name) }
     dropped.push({ ...shown, result: 'drop', reason: `${resource}_over_quota`, field: null })
   }
-  const stay = verdicts.items.filter(({ index }) => isLeftOut[index] === 0)
-  const notable = stay.filter(({ result }) => result !== 'ok')
-  const fine = stay.filter(({ result }) => result === 'ok')
-  return { ...verdicts, counts, items: withinBound([...notable, ...dropped], fine) }
+  const inMain = { indexes: indexes.filter(isKept), results: results.filter(isKept) }
+  return { ...verdicts, counts, items: replaced(verdicts.items, isLeftOut, dropped), inMain }
+
+  function isKept(_: number, record: number): boolean {
+    return marks[record] !== 1
+  }
+}
+
+/** Events of hot ids: the first of them, and a mark at each of those that have records in the main log. */
+export interface HotIdEvents {
+  readonly events: readonly { readonly name: string; readonly uuid: string }[]
+  readonly marks: Uint8Array
 }
 
 /**
- * The verdicts when persons were switched off for hot ids after they were given. An event that has a warning keeps it.
- * @param hotUuids of all those events, written out or not.
+ * The verdicts when persons were switched off for hot ids, of what quotas have left. An event that has a warning keeps it.
  */
-export function withoutPersons(verdicts: ItemVerdicts, hotUuids: ReadonlySet<string>): ItemVerdicts {
+export function withoutPersons(verdicts: ItemVerdicts, { events, marks }: HotIdEvents): ItemVerdicts {
+  const { indexes, results } = verdicts.inMain
   const counts: Record<ItemResult, number> = { ...verdicts.counts }
-  let shownCount = 0
-  const items = verdicts.items.map((verdict): ItemVerdict => {
-    if (verdict.uuid === null || verdict.result === 'reject' || !hotUuids.has(verdict.uuid)) return verdict
-    shownCount++
-    if (verdict.result !== 'ok') return verdict
+  const isWarned = new Uint8Array(verdicts.itemCount)
+  const warned: ItemVerdict[] = []
+  let hotCount = 0
+  for (let record = 0; record < marks.length; record++) {
+    if (marks[record] === 0) continue
+    const event = events[hotCount++]
+    const index = indexes[record]!
+    if (itemResults[results[record]! & ~uuidMade] !== 'ok') continue
     counts.ok--
     counts.warning++
-    return { ...verdict, result: 'warning', reason: 'person_processing_disabled', field: 'distinct_id' }
-  })
-  // What is not written out was well.
-  const others = Math.min(Math.max(hotUuids.size - shownCount, 0), counts.ok)
-  counts.ok -= others
-  counts.warning += others
-  return { ...verdicts, counts, items }
+    isWarned[index] = 1
+    if (event === undefined || warned.length === itemVerdictCountMax) continue
+    const of = { index, uuid: event.uuid, event: shownName(event.name) }
+    warned.push({ ...of, result: 'warning', reason: 'person_processing_disabled', field: 'distinct_id' })
+  }
+  return { ...verdicts, counts, items: replaced(verdicts.items, isWarned, warned) }
+}
+
+/** @param isReplaced by index, 1 where one of `others` says what became of the item, or would, were there room. */
+function replaced(
+  items: readonly ItemVerdict[],
+  isReplaced: Uint8Array,
+  others: readonly ItemVerdict[],
+): ItemVerdict[] {
+  const stay = items.filter(({ index }) => isReplaced[index] === 0)
+  const notable = stay.filter(({ result }) => result !== 'ok')
+  const fine = stay.filter(({ result }) => result === 'ok')
+  return withinBound([...notable, ...others], fine)
 }
 
 /** The verdicts on a request, before it is known whether anything of it is stored. */

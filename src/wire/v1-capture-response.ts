@@ -21,21 +21,25 @@ export interface V1Answer {
 
 /**
  * @param overQuota in the order of the request.
- * @param hotUuids of events that are stored without a person, since their distinct id sends too many.
+ * @param hot those that are stored without a person, since their distinct id sends too many; in the order of the request too.
  * Source: docs/wire/ingestion.md 4.2.
  */
 export function* encodeStored(
   results: V1Results,
   overQuota: readonly V1OverQuota[],
-  hotUuids: ReadonlySet<string> = noUuids,
+  hot: readonly { readonly uuid: string }[] = [],
 ): Steps<V1Answer> {
   let nextOver = 0
+  let nextHot = 0
   const body = yield* encodeResults(results, (verdict, uuid) => {
     const over = overQuota[nextOver]
-    if (over === undefined || over.uuid !== uuid)
-      return verdict === 'accepted' && hotUuids.size > 0 && hotUuids.has(uuid) ? hotText : storedTexts[verdict]
-    nextOver++
-    return overQuotaTexts[over.resource]
+    if (over !== undefined && over.uuid === uuid) {
+      nextOver++
+      return overQuotaTexts[over.resource]
+    }
+    if (hot[nextHot]?.uuid !== uuid) return storedTexts[verdict]
+    nextHot++
+    return verdict === 'accepted' ? hotText : storedTexts[verdict]
   })
   return { mayRetry: false, body }
 }
@@ -56,7 +60,6 @@ function isStored(verdict: V1Verdict): boolean {
   return verdict === 'accepted' || verdict === 'personless'
 }
 
-const noUuids: ReadonlySet<string> = new Set()
 const hotText = '{"result":"warning","details":"person_processing_disabled"}'
 const notPersisted = '{"result":"retry","details":"not_persisted"}'
 

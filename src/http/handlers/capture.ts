@@ -203,7 +203,7 @@ function verdictsAfter(given: RequestVerdicts, outcome: CaptureOutcome): ItemVer
   if (outcome.kind === 'discarded') return given.allDropped('non_historical_import_drop')
   if (outcome.kind !== 'accepted' || outcome.isKeyUnknown === true) return given.allDropped('unknown_api_key')
   const verdicts = withOverQuota(given.judged(), outcome.overQuota)
-  return outcome.hotUuids === undefined ? verdicts : withoutPersons(verdicts, outcome.hotUuids)
+  return outcome.hot === undefined ? verdicts : withoutPersons(verdicts, outcome.hot)
 }
 
 /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
