@@ -13,6 +13,7 @@ import {
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
+import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './cors.ts'
 import { announcedBytes, type BodyFault, BodyRoom } from './request-bodies.ts'
 import { type Route, type RouteGroup, sendError } from './route.ts'
 import { answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
@@ -98,17 +99,16 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   for (const [path, methods] of methodsOfPath) registerOtherMethods(path, methods)
 
   // Methods beyond the usual ones have no routes: whether they meet a known path is found out here.
-  const patterns = [...methodsOfPath].map(([path, methods]) => ({ pattern: patternOf(path), methods }))
+  const patterns = [...methodsOfPath].map(([path, methods]) => ({ path, pattern: patternOf(path), methods }))
   server.setNotFoundHandler((request, reply) => {
     giveBackUnused(request, reply)
     const path = request.url.split('?', 1)[0]!
     const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
     if (known === undefined) {
-      if (request.headers.origin !== undefined) allowOrigin(request, reply, corsOfUnknown)
+      if (isOfPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
       return sendError(reply, nothingHere)
     }
-    reply.header('allow', [...known.methods].join(', '))
-    sendError(reply, methodNotAllowed(request.method))
+    refuseMethod(routeOf(known.path), known.methods, request, reply)
   })
   server.setErrorHandler((error: Error & { code?: string; statusCode?: number }, request, reply) => {
     const route = request.routeOptions.config as { route?: Route }
@@ -129,13 +129,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       onRequest: beforeBody(route, cors),
       handler: (request, reply) => {
         showContentType(request)
-        if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+        if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
         const readsNow = route.method === 'GET' && route.takesBodyOfGet === true && hasBody(request)
         const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
         return work as unknown as undefined
       },
       onResponse: (request, reply, done) => {
-        if (route.stalled !== undefined) noteAnswered(request)
+        noteAnswered(request)
         countAnswer(reply.statusCode, reply.elapsedTime / 1000)
         if (logger.isLevelEnabled('debug')) {
           logger.debug({ method: request.method, path, status: reply.statusCode, ms: reply.elapsedTime }, 'answered')
@@ -193,21 +193,47 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
   /** 405 for what a known path does not offer, 200 for every preflight of a browser. */
   function registerOtherMethods(path: string, methods: Set<string>): void {
-    const { group, echoes } = options.routes.find(route => spellings(route.path).includes(path))!
+    const { group, echoes } = routeOf(path)
     const cors = corsMethods[group]
     const others = usualMethods.filter(method => !methods.has(method))
     server.route({
       method: others as ['GET'],
       url: path,
+      onRequest: (request, _reply, done) => {
+        noteUnread({ echoes }, cors, request)
+        done()
+      },
       handler: (request, reply) => {
         giveBackUnused(request, reply)
-        if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+        if (request.method !== 'OPTIONS' || cors === null)
+          return refuseMethod({ group, echoes }, methods, request, reply) as unknown as undefined
+        if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
         if (echoes !== undefined) echo(echoes, request, reply)
-        if (request.method === 'OPTIONS' && cors !== null) return reply.code(200).send()
-        reply.header('allow', [...methods].join(', '))
-        return sendError(reply, methodNotAllowed(request.method)) as unknown as undefined
+        return reply.code(200).send()
+      },
+      onResponse: (request, _reply, done) => {
+        noteAnswered(request)
+        done()
       },
     })
+  }
+
+  function refuseMethod(
+    { group, echoes }: Pick<Route, 'group' | 'echoes'>,
+    methods: ReadonlySet<string>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    const cors = corsMethods[group]
+    if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
+    if (echoes !== undefined) echo(echoes, request, reply)
+    reply.header('allow', [...methods].join(', '))
+    sendError(reply, methodNotAllowed(request.method))
+  }
+
+  /** The first of a path that some route has. */
+  function routeOf(path: string): Route {
+    return options.routes.find(route => spellings(route.path).includes(path))!
   }
 
   function answerError(
@@ -218,9 +244,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   ): void {
     const answer = wireErrorOf(error, route)
     if (answer.status >= 500) logger.error({ err: error, method: request.method, path: route?.path }, 'request failed')
-    if (route !== undefined && corsMethods[route.group] !== null && request.headers.origin !== undefined) {
-      allowOrigin(request, reply, corsMethods[route.group]!)
-    }
+    const cors = route === undefined ? null : corsMethods[route.group]
+    if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
     const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
     sendError(reply, answer, route?.encodeError)
@@ -253,12 +278,13 @@ type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void
 /** What happens to a request of a route while its body is still outside. */
 function beforeBody(route: Route, cors: string | null): OnRequest {
   const { stalled, echoes, beforeBody: judge } = route
-  if (stalled === undefined && echoes === undefined && judge === undefined) return hideUnreadableContentType
+  if (stalled === undefined && echoes === undefined && judge === undefined && cors === null)
+    return hideUnreadableContentType
   return (request, reply, done) => {
-    if (stalled !== undefined) noteUnread(route, request)
+    noteUnread(route, cors, request)
     if (echoes !== undefined) echo(echoes, request, reply)
     if (judge !== undefined) {
-      if (cors !== null && request.headers.origin !== undefined) allowOrigin(request, reply, cors)
+      if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
       if (!judge(request, reply)) return
     }
     hideUnreadableContentType(request, reply, done)
@@ -333,32 +359,6 @@ function spellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 
-/** Null: browsers of other origins have no business there. Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3. */
-const corsMethods: Record<RouteGroup, string | null> = {
-  flags: 'GET, POST, OPTIONS, HEAD',
-  definitions: null,
-  capture: 'GET, POST, OPTIONS',
-  capture_v1: 'POST, OPTIONS',
-  browser: 'GET, HEAD, OPTIONS',
-  management: null,
-  health: null,
-  changes: 'GET, OPTIONS',
-  live: null,
-}
-
-/** A page that asks for what is not there is to see that, and not a riddle of its browser's. */
-const corsOfUnknown = 'GET, POST, OPTIONS'
-/** How long a browser remembers what it was allowed. Source: docs/wire/clients.md 10.4. */
-const preflightSeconds = '600'
-
-function allowOrigin(request: FastifyRequest, reply: FastifyReply, methods: string): void {
-  reply.header('access-control-allow-origin', request.headers.origin)
-  reply.header('access-control-allow-credentials', 'true')
-  reply.header('vary', 'origin, access-control-request-method, access-control-request-headers')
-  if (request.method === 'OPTIONS') {
-    reply.header('access-control-allow-methods', methods)
-    const requested = request.headers['access-control-request-headers']
-    if (requested !== undefined) reply.header('access-control-allow-headers', requested)
-    reply.header('access-control-max-age', preflightSeconds)
-  }
+function allowOrigin(request: FastifyRequest, reply: FastifyReply, cors: string): void {
+  reply.headers(headersForPage(request, cors))
 }

@@ -24,11 +24,12 @@ const special: Route = {
   retryAfterSeconds: 7,
   echoes: ['x-id'],
 }
+const forPages: Route = { ...plain, path: '/pages', group: 'capture' }
 
 interface Connection {
   readonly client: Socket
   /** Resolves when the server has read the headers. */
-  send(path: string, bodyBytes: number): Promise<unknown>
+  send(path: string, bodyBytes: number, over?: { readonly method?: string; readonly origin?: string }): Promise<unknown>
   /** What is answered when the time is over. */
   timeOut(): Promise<string>
 }
@@ -36,7 +37,7 @@ interface Connection {
 /** A connection to a server, with the server's end of it. */
 async function connection(t: TestContext): Promise<Connection> {
   const server = createHttpServer({
-    routes: [plain, special],
+    routes: [plain, special, forPages],
     logger: silentLogger(),
     metrics: createMetrics(),
     authorize: async () => false,
@@ -57,9 +58,10 @@ async function connection(t: TestContext): Promise<Connection> {
     await once(client, 'end')
     return answer
   }
-  const send = async (path: string, bodyBytes: number) => {
+  const send: Connection['send'] = async (path, bodyBytes, { method = 'POST', origin } = {}) => {
     const requested = once(server.server, 'request')
-    client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nX-Id: 1-2\r\nContent-Length: ${bodyBytes}\r\n\r\nabc`)
+    const headers = ['Host: x', 'X-Id: 1-2', ...(origin === undefined ? [] : [`Origin: ${origin}`])]
+    client.write(`${method} ${path} HTTP/1.1\r\n${headers.join('\r\n')}\r\nContent-Length: ${bodyBytes}\r\n\r\nabc`)
     await requested
   }
   return { client, send, timeOut }
@@ -87,5 +89,28 @@ describe('a request whose body never ends', () => {
     await send('/special', 3)
     await answered
     assert.match(await timeOut(), /"code":"invalid_request"/)
+  })
+
+  it('is answered so that the page that sent it can read that, where pages of other origins have any business', async t => {
+    const origin = 'https://shop.example'
+    const allowed = /^access-control-allow-origin: https:\/\/shop\.example\r$/m
+    for (const [path, method, isAllowed] of [
+      ['/pages', 'POST', true],
+      ['/pages', 'PUT', true],
+      ['/plain', 'POST', false],
+    ] as const) {
+      const { send, timeOut } = await connection(t)
+      await send(path, 10, { method, origin })
+      const answer = await timeOut()
+      assert.match(answer, /^HTTP\/1\.1 408 /)
+      assert.equal(allowed.test(answer), isAllowed, `${method} ${path}`)
+      assert.equal(/^vary: origin/m.test(answer), isAllowed)
+    }
+    // Nothing is known of the request that did not come behind it.
+    const { client, send, timeOut } = await connection(t)
+    const answered = once(client, 'data')
+    await send('/pages', 3, { origin })
+    await answered
+    assert.doesNotMatch(await timeOut(), allowed)
   })
 })

@@ -1,10 +1,11 @@
 // What never became a request, or never came to its end: there is no reply then, only the connection, which ends with the
 // answer. A route may have a body of its own for requests that stop coming in.
 
-import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
+import { headersForPage, isOfPage } from './cors.ts'
 import type { Route } from './route.ts'
 
 const requestFaults: Record<string, WireError> = {
@@ -13,16 +14,26 @@ const requestFaults: Record<string, WireError> = {
 }
 const notHttp = wireError(400, 'invalid_request', 'This is no HTTP request.')
 
+/** What a route says for itself of a request that stops coming in. */
+type OwnWords = Partial<Pick<Route, 'stalled' | 'encodeError' | 'retryAfterSeconds' | 'echoes'>>
+
 interface UnreadRequest {
-  readonly route: Route
-  readonly headers: IncomingHttpHeaders
+  readonly route: OwnWords
+  readonly cors: string | null
+  readonly request: IncomingMessage
 }
 
-/** Requests of routes that say something themselves, from their headers to their answers. */
+/**
+ * From their headers to their answers, requests of routes that say something themselves, and of pages, which see an answer
+ * only when it names their origin. Before its headers are read nothing is known of a request, its origin included: that 408,
+ * and the 400 and 431 of what is no request, a page sees as a failed connection.
+ */
 const unreadRequests = new WeakMap<Socket, UnreadRequest>()
 
-export function noteUnread(route: Route, { raw }: FastifyRequest): void {
-  unreadRequests.set(raw.socket, { route, headers: raw.headers })
+/** @param cors methods that pages may use there; null: none. */
+export function noteUnread(route: OwnWords, cors: string | null, { raw }: FastifyRequest): void {
+  if (route.stalled === undefined && !isOfPage(cors, raw)) return
+  unreadRequests.set(raw.socket, { route, cors, request: raw })
 }
 
 /** The next request of the connection may be of another route. */
@@ -49,8 +60,10 @@ export function answerUnreadableRequest(error: Error & { code?: string }, socket
   socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-function ownHeaders({ route, headers }: UnreadRequest): Record<string, string> {
+function ownHeaders({ route, cors, request }: UnreadRequest): Record<string, string> {
+  const { headers } = request
   const own: Record<string, string> = { Date: new Date().toUTCString() }
+  if (isOfPage(cors, request)) Object.assign(own, headersForPage(request, cors))
   for (const name of route.echoes ?? []) if (headers[name] !== undefined) own[name] = String(headers[name])
   if (route.retryAfterSeconds !== undefined) own['Retry-After'] = String(route.retryAfterSeconds)
   return own

@@ -71,9 +71,11 @@ describe('capture paths, to a page of another origin', () => {
       assertReadable(response, `${status} ${path}`)
       assert.notEqual(((await response.json()) as { detail: string }).detail, '')
     }
-    const put = await fetch(`${server.url}/e/`, { method: 'PUT', headers: { origin }, body: event })
-    assert.equal(put.status, 405)
-    assertReadable(put, 'PUT')
+    for (const method of ['PUT', 'PROPFIND']) {
+      const unknown = await fetch(`${server.url}/e/`, { method, headers: { origin }, body: event })
+      assert.equal(unknown.status, 405)
+      assertReadable(unknown, method)
+    }
   })
 
   it('let it read that it should send again later', async t => {

@@ -1,0 +1,50 @@
+// What pages of other origins may do: which groups of routes they reach, and the headers that let them see an answer.
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { RouteGroup } from './route.ts'
+
+/** Null: browsers of other origins have no business there. Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3. */
+export const corsMethods: Record<RouteGroup, string | null> = {
+  flags: 'GET, POST, OPTIONS, HEAD',
+  definitions: null,
+  capture: 'GET, POST, OPTIONS',
+  capture_v1: 'POST, OPTIONS',
+  browser: 'GET, HEAD, OPTIONS',
+  management: null,
+  health: null,
+  changes: 'GET, OPTIONS',
+  live: null,
+}
+
+/** A page that asks for what is not there is to see that, and not a riddle of its browser's. */
+export const corsOfUnknown = 'GET, POST, OPTIONS'
+/** How long a browser remembers what it was allowed. Source: docs/wire/clients.md 10.4. */
+const preflightSeconds = '600'
+
+interface Asking {
+  readonly method?: string | undefined
+  readonly headers: IncomingHttpHeaders
+}
+
+/** Whether an answer has to say that a page of another origin may read it. */
+export function isOfPage(cors: string | null, { headers }: { readonly headers: IncomingHttpHeaders }): cors is string {
+  return cors !== null && headers.origin !== undefined
+}
+
+/**
+ * Headers of every answer to a request with an origin, errors included.
+ * @param cors methods that a page may use there.
+ */
+export function headersForPage({ method, headers }: Asking, cors: string): Record<string, string> {
+  const answered: Record<string, string> = {
+    'access-control-allow-origin': headers.origin!,
+    'access-control-allow-credentials': 'true',
+    vary: 'origin, access-control-request-method, access-control-request-headers',
+  }
+  if (method !== 'OPTIONS') return answered
+  answered['access-control-allow-methods'] = cors
+  const requested = headers['access-control-request-headers']
+  if (requested !== undefined) answered['access-control-allow-headers'] = requested
+  answered['access-control-max-age'] = preflightSeconds
+  return answered
+}
