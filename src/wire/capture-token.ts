@@ -45,7 +45,12 @@ export function faultOfToken(token: string): ApiKeyFault | null {
 }
 
 /** The key that a refused request seems to name: good enough to keep the reject where its project finds it. */
-export function tokenHint(root: unknown): string | null {
-  const holder = Array.isArray(root) ? root[0] : root
-  return isObject(holder) ? (tokenIn(holder)?.trim() ?? null) : null
+export function tokenHint(root: unknown, items: readonly unknown[]): string | null {
+  const ofRoot = isObject(root) ? tokenIn(root) : null
+  if (ofRoot !== null) return ofRoot.trim()
+  for (const item of items) {
+    const own = isObject(item) ? tokenIn(item) : null
+    if (own !== null) return own.trim()
+  }
+  return null
 }

@@ -123,7 +123,7 @@ export type PreparedCapture =
 export function decodeAndPrepare(input: CaptureInput, received: ReceivedRequest): PreparedCapture {
   const decoded = decodeCapture(input, threadLimits)
   if (decoded.kind === 'too_much_work') {
-    return { kind: 'refused', error: captureErrors.decodedTooLarge, token: null, body: '' }
+    return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
   }
   if (decoded.kind !== 'events') return decoded
   const { request } = decoded

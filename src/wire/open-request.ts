@@ -120,35 +120,36 @@ type RootContext = Pick<CaptureContext, 'fallbackToken' | 'valueCountMax'>
 export function readRoot(
   payload: CapturePayload,
   context: RootContext,
-  refusalOf: (root: unknown, fallbackToken: string | null) => Refuse,
+  refusalOf: (root: unknown, keyOutside: string | null) => Refuse,
 ): Result<{ readonly root: unknown; readonly refuse: Refuse } | 'too_much_work', CaptureRefusal> {
-  const { fallbackToken, valueCountMax } = context
+  const { valueCountMax } = context
+  const keyOutside = payload.formToken ?? context.fallbackToken
   if (payload.bytes.length > valueBytesMin * valueCountMax) {
     const count = valueCountAtMost(payload.bytes)
-    if (count > captureValueCountMax) return err({ error: captureErrors.tooManyValues, token: fallbackToken })
+    if (count > captureValueCountMax) return err({ error: captureErrors.tooManyValues, token: keyOutside })
     if (count > valueCountMax) return ok('too_much_work')
   }
   let root: unknown
   try {
     root = JSON.parse(payload.text)
   } catch (error) {
-    return err({ error: invalidJson((error as SyntaxError).message), token: null })
+    return err({ error: invalidJson((error as SyntaxError).message), token: keyOutside })
   }
-  const refuse = refusalOf(root, fallbackToken)
+  const refuse = refusalOf(root, keyOutside)
   return hasLoneSurrogateEscape(payload.text) ? refuse(captureErrors.loneSurrogate) : ok({ root, refuse })
 }
 
 /** Of a request that is one record, however many items it has. */
-export function refusalOfOne(root: unknown, fallbackToken: string | null): Refuse {
-  return error => err({ error, token: tokenHint(root) ?? fallbackToken })
+export function refusalOfOne(root: unknown, keyOutside: string | null): Refuse {
+  return error => err({ error, token: tokenHint(root, itemsOf(root)) ?? keyOutside })
 }
 
-function refusalOfItems(root: unknown, fallbackToken: string | null): Refuse {
+function refusalOfItems(root: unknown, keyOutside: string | null): Refuse {
   return error => {
     const items = itemsOf(root)
     return err({
       error,
-      token: tokenHint(root) ?? fallbackToken,
+      token: tokenHint(root, items) ?? keyOutside,
       eventCount: Math.max(items.length, 1),
       ...(items.length === 1 && { item: refusedItemOf(items[0]) }),
       ...(isObject(root) && items[0] !== root && root.historical_migration === true && { historicalMigration: true }),

@@ -75,6 +75,27 @@ describe('the reject of a v0 request', () => {
   })
 })
 
+describe('a v0 request whose key stands beside its events', () => {
+  const bad = { event: 'e', distinct_id: 'u', uuid: 'x' }
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  const inForm = (data: string) => `token=${testToken}&data=${encodeURIComponent(data)}`
+  const sent: readonly (readonly [where: string, path: string, body: string, reason: string, headers?: object])[] = [
+    ['the query, and no JSON', `/e/?token=${testToken}`, '{"event":', 'invalid_json'],
+    ['a header, and no JSON', '/e/', '[1', 'invalid_json', { 'x-posthog-project-api-key': testToken }],
+    ['the form, and no JSON', '/e/', inForm('{"event":'), 'invalid_json', form],
+    ['the form', '/e/', inForm(JSON.stringify(bad)), 'invalid_shape', form],
+    ['an item', '/batch/', JSON.stringify({ batch: [5, { ...bad, token: testToken }] }), 'invalid_shape'],
+    ['an item behind others', '/e/', JSON.stringify([5, { ...bad, token: testToken }]), 'invalid_shape'],
+  ]
+  for (const [where, path, body, reason, headers = {}] of sent)
+    it(`is kept, and can be looked at: in ${where}`, async t => {
+      const server = await startCaptureServer(t)
+      assert.equal((await server.post(path, body, { ...headers })).status, 400)
+      const reject = await eventually(async () => (await server.records()).rejects[0])
+      assert.deepEqual([reject.reason, reject.body !== '', reject.source?.kind], [reason, true, 'request'])
+    })
+})
+
 describe('a v1 request that is refused as a whole', () => {
   /** What becomes of it: its reject, and how many events are counted besides. */
   async function refusedBy(t: TestContext, body: string, over: V1Headers = {}) {
