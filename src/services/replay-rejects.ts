@@ -14,7 +14,8 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventStore, RejectedCursor, RejectedFilter, RejectedView } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { CaptureOutcome, CaptureService } from './capture.ts'
+import type { CaptureService } from './capture.ts'
+import type { CaptureOutcome } from './capture-outcome.ts'
 
 export interface RejectReplayDependencies {
   readonly events: Pick<EventStore, 'listRejected' | 'countRejected' | 'markReplayed'>

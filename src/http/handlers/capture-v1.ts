@@ -6,7 +6,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { V1Results } from '#core/events/prepare-v1-events.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { CaptureOutcome, CaptureService } from '#services/capture.ts'
+import type { CaptureService } from '#services/capture.ts'
+import type { CaptureOutcome } from '#services/capture-outcome.ts'
 import { inSlices } from '#services/in-slices.ts'
 import { clientAddress } from '#wire/client-address.ts'
 import { type DecodePool, movableBytes, type V1CaptureJob } from '#wire/decode-thread.ts'
@@ -52,6 +53,10 @@ export function captureV1Routes(dependencies: CaptureV1RouteDependencies): Route
       retryAfterSeconds: v1RetryAfterSeconds,
       echoes: [requestIdHeader],
       beforeBody: (request, reply) => judgeHeaders(dependencies, readHeaders, request, reply),
+      refused: (request, { code }) => {
+        const token = readHeaders.get(request)?.token ?? null
+        dependencies.service.keepRefused({ token, reason: code, field: '', body: '' }, dependencies.clock.nowMs())
+      },
       handler: (request, reply) => handleBatch(dependencies, readHeaders.get(request)!, aiOnly, request, reply),
     }),
   )
