@@ -12,8 +12,8 @@ import { readLogIdentity, writeLogIdentity } from '#adapters/sqlite-log/log-iden
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { refusedStart } from './refused-start.ts'
 
 describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, () => {
   let postgres: TestPostgres

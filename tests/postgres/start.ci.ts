@@ -10,8 +10,8 @@ import { checkState } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { guardedRole, noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
+import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
-import { refusedStart } from './refused-start.ts'
 
 describe('a start with DATABASE_URL', { skip: noPostgres() }, () => {
   let postgres: TestPostgres

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { childProcessesOf } from '../support/child-processes.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
-import { noPostgres, startPostgresForTests, type TestPostgres } from '../support/postgres.ts'
+import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const stopMsMax = 9_000
@@ -48,7 +48,7 @@ async function stopsWhileHanging(
   await pennon.api('GET', '/api/projects/@current/feature_flags/')
   await pennon.caughtUp()
 
-  const frozen = processesOf(postgres)
+  const frozen = [postgres.pid, ...childProcessesOf(postgres.pid)]
   for (const pid of frozen) process.kill(pid, 'SIGSTOP')
   try {
     for (let count = 0; count < 20; count++) {
@@ -82,18 +82,4 @@ async function slowUpload(t: TestContext, port: number): Promise<void> {
   await once(socket, 'connect')
   const head = 'POST /batch/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
   await new Promise(sent => socket.write(`${head}{"api_key"`, sent))
-}
-
-/** The server and its sessions, as they are now. */
-function processesOf({ pid }: TestPostgres): number[] {
-  const others = readdirSync('/proc').filter(name => /^\d+$/.test(name))
-  return [pid, ...others.map(Number).filter(other => parentOf(other) === pid)]
-}
-
-function parentOf(pid: number): number | null {
-  try {
-    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
-  } catch {
-    return null // ended meanwhile
-  }
 }

@@ -3,12 +3,25 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 
+export interface RefusedStartOptions {
+  /** Absent: `['serve']`. */
+  readonly arguments?: readonly string[]
+  /** What runs Node, for example `['setpriv', '--reuid=nobody']`. */
+  readonly launcher?: readonly string[]
+}
+
 /** @returns the line. One that serves instead is ended, and fails here. */
 export async function refusedStart(
   dataFolder: string,
   settings: Readonly<Record<string, string>> = {},
+  options: RefusedStartOptions = {},
 ): Promise<string> {
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'serve'], {
+  const command = [
+    ...(options.launcher ?? []),
+    ...[process.execPath, '--disable-warning=ExperimentalWarning', 'src/main.ts'],
+    ...(options.arguments ?? ['serve']),
+  ]
+  const child = spawn(command[0]!, command.slice(1), {
     env: {
       ...process.env,
       NODE_TEST_CONTEXT: undefined,

@@ -1,0 +1,68 @@
+// A start that cannot go on says why in one line and ends with 2.
+
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { writeMmdb } from '../support/mmdb-writer.ts'
+import { refusedStart } from '../support/refused-start.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const asRoot = process.getuid?.() === 0
+
+describe('a start is refused', () => {
+  it('when the port is in use', async t => {
+    const other = createServer().listen(0, '127.0.0.1')
+    t.after(() => other.close())
+    await new Promise(resolve => other.once('listening', resolve))
+    const { port } = other.address() as { port: number }
+    const folder = tempDir(t)
+    assert.match(await refusedStart(folder, { PORT: String(port) }), new RegExp(`${port}.*in use.*PORT`))
+    assert.match(
+      await refusedStart(folder, { PENNON_ADMIN_PORT: String(port) }),
+      new RegExp(`${port}.*in use.*set PENNON_ADMIN_PORT`),
+    )
+    assert.ok(!existsSync(join(folder, 'state.db')), 'keys were made that nobody was shown')
+  })
+
+  it('when nothing is known of the host to listen on', async t => {
+    assert.match(await refusedStart(tempDir(t), { HOST: 'nonsense.invalid' }), /HOST nonsense\.invalid.*Set HOST/)
+  })
+
+  it('when the data folder cannot be written', async t => {
+    const folder = tempDir(t)
+    chmodSync(folder, 0o755)
+    const closed = join(folder, 'closed')
+    mkdirSync(closed)
+    chmodSync(closed, 0o555)
+    // Permissions do not stop root.
+    const launcher = asRoot ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
+    assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
+  })
+
+  it('when a setting is unknown or has no usable value', async t => {
+    const folder = tempDir(t)
+    assert.match(await refusedStart(folder, { PENNON_PROJEKT_KEY: 'x' }), /PENNON_PROJEKT_KEY.*PENNON_PROJECT_KEY/)
+    assert.match(await refusedStart(folder, { PORT: 'http' }), /PORT/)
+  })
+
+  it('when the GeoIP database cannot be read or is none of cities', async t => {
+    const folder = tempDir(t)
+    const missing = join(folder, 'missing.mmdb')
+    const ofNetworks = join(folder, 'asn.mmdb')
+    writeFileSync(ofNetworks, writeMmdb({ ipVersion: 4, databaseType: 'GeoLite2-ASN', networks: [] }))
+    assert.match(await refusedStart(folder, { GEOIP_DATABASE: missing }), /GEOIP_DATABASE.*no such file/)
+    assert.match(
+      await refusedStart(folder, { GEOIP_DATABASE: ofNetworks }, { arguments: ['work'] }),
+      /GEOIP_DATABASE.*GeoLite2-ASN/,
+    )
+  })
+
+  it('when a test clock or a table of locations is asked for outside of tests', async t => {
+    const folder = tempDir(t)
+    const production = { NODE_ENV: 'production' }
+    assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-clock', '0'] }), /test/)
+    assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-geoip', '{}'] }), /--test-geoip/)
+  })
+})

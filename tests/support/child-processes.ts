@@ -1,0 +1,17 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Process ids of the children that a process has now. */
+export function childProcessesOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .map(Number)
+    .filter(pid => parentOf(pid) === parent)
+}
+
+function parentOf(pid: number): number | null {
+  try {
+    return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return null // ended meanwhile
+  }
+}
