@@ -47,6 +47,8 @@ export interface Route {
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
+  /** Told of that 413, so that events are not refused unseen. */
+  readonly refused?: (request: FastifyRequest, error: WireError) => void
   /** Body of the 503 while bodies of other requests take all the room. Absent: the server's own. */
   readonly busy?: WireError
   /** A GET may bring a body, and is handled with it. */

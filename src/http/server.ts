@@ -243,6 +243,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     reply: FastifyReply,
   ): void {
     const answer = wireErrorOf(error, route)
+    if (answer.status === 413) route?.refused?.(request, answer)
     if (answer.status >= 500) logger.error({ err: error, method: request.method, path: route?.path }, 'request failed')
     const cors = route === undefined ? null : corsMethods[route.group]
     if (isOfPage(cors, request)) allowOrigin(request, reply, cors)

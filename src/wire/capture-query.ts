@@ -32,13 +32,22 @@ export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQu
   if (Number.isNaN(sentAt) || (sentAt !== null && underscore !== null)) return err(invalidQuery('sent_at'))
   const sentAtMs = underscore ?? sentAt
   return ok({
-    compression: firstOf(query.compression),
-    data: firstOf(query.data),
+    ...readableQuery(query),
     beacon: beacon === 1,
     sentAtMs: sentAtMs !== null && isSendTime(sentAtMs) ? sentAtMs : null,
+  })
+}
+
+/** What the query says besides its numbers. */
+export function readableQuery(query: RawQuery | undefined): CaptureQuery {
+  if (query === undefined) return noQuery
+  return {
+    ...noQuery,
+    compression: firstOf(query.compression),
+    data: firstOf(query.data),
     token: firstOf(query.token) || null,
     verbose: isYes(firstOf(query.verbose)),
-  })
+  }
 }
 
 /** Anything else means no, as with other switches that clients send. */

@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import type { CapturedReject } from '#core/events/captured-event.ts'
 import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
-import { sendV1, uuidOf, type V1Headers, v1Batch, v1Event } from './v1-requests.ts'
+import { sendV1, uuidOf, type V1Headers, v1Batch, v1Event, v1Headers } from './v1-requests.ts'
 
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
 const good = { event: 'paid', distinct_id: 'ada', uuid }
@@ -94,6 +94,38 @@ describe('a v0 request whose key stands beside its events', () => {
       const reject = await eventually(async () => (await server.records()).rejects[0])
       assert.deepEqual([reject.reason, reject.body !== '', reject.source?.kind], [reason, true, 'request'])
     })
+})
+
+describe('a request that is refused before anybody looks into it', () => {
+  it('is kept and counted when a number of its query is none, and can be replayed', async t => {
+    const server = await startCaptureServer(t)
+    const batch = { api_key: testToken, historical_migration: true, batch: [good, good] }
+    const several = await keptOf(server, '/batch/?_=soon', batch)
+    const { reason, field, lane, source } = several
+    assert.deepEqual([reason, field, lane, source?.kind], ['invalid_query', '_', 'historical', 'request'])
+    assert.deepEqual([...server.refused], [['invalid_query', 1]])
+    const other = await startCaptureServer(t)
+    assert.deepEqual(read(await keptOf(other, '/e/?beacon=x', { ...good, api_key: testToken })), ['paid', 'ada', uuid])
+    const performance = { ...good, event: '$performance_event', api_key: testToken }
+    assert.equal((await keptOf(await startCaptureServer(t), '/e/?beacon=x', performance)).reason, 'invalid_query')
+  })
+
+  it('is kept when it is too large to be read and its key stands outside of its body', async t => {
+    const server = await startCaptureServer(t)
+    const reasons = async (count: number) =>
+      eventually(async () => {
+        const kept = (await server.records()).rejects
+        return kept.length === count ? kept.map(({ reason, body }) => [reason, body]) : undefined
+      })
+    const over = (mebibytes: number) => new Uint8Array(mebibytes * 1024 * 1024 + 1)
+    assert.equal((await server.post(`/batch/?token=${testToken}`, over(20))).status, 413)
+    assert.deepEqual(await reasons(1), [['payload_too_large', '']])
+    assert.equal((await server.post('/i/v1/analytics/events', over(10), v1Headers)).status, 413)
+    assert.deepEqual(await reasons(2), Array(2).fill(['payload_too_large', '']))
+    assert.equal((await server.post('/batch/', over(20))).status, 413)
+    const { values } = await server.metrics.eventsRefused.get()
+    assert.equal(values.find(({ labels }) => labels.reason === 'payload_too_large')?.value, 3)
+  })
 })
 
 describe('a v1 request that is refused as a whole', () => {

@@ -153,6 +153,14 @@ describe('the replay endpoint', () => {
     const { code, detail } = JSON.parse(tooLarge.text)
     assert.deepEqual([tooLarge.status, code], [413, 'payload_too_large'])
     assert.equal(detail, 'maximum event size exceeded: Request body exceeds limit of 26214400 bytes')
+    await server.call('/s/?_=x&token=phc_test', [anElement()])
+    assert.deepEqual(
+      server.refused.slice(1).map(({ token, reason, field }) => [token, reason, field]),
+      [
+        [null, 'payload_too_large', ''],
+        ['phc_test', 'invalid_query', '_'],
+      ],
+    )
   })
 
   it('says when the quota is used up, before it looks at the snapshots, and stores nothing', async t => {

@@ -156,7 +156,8 @@ function rejectedItem(item: IncomingEvent, reason: EventRefusal): RejectedItem {
   return { reason, field: refusedFields[reason], ...readItem(item) }
 }
 
-function readItem({ uuid, name, distinctId }: IncomingEvent): RefusedItem {
+/** As far as a reject tells of it. */
+export function readItem({ uuid, name, distinctId }: IncomingEvent): RefusedItem {
   return { uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
 }
 

@@ -53,6 +53,10 @@ export function captureV1Routes(dependencies: CaptureV1RouteDependencies): Route
       retryAfterSeconds: v1RetryAfterSeconds,
       echoes: [requestIdHeader],
       beforeBody: (request, reply) => judgeHeaders(dependencies, readHeaders, request, reply),
+      refused: (request, { code }) => {
+        const token = readHeaders.get(request)?.token ?? null
+        dependencies.service.keepRefused({ token, reason: code, field: '', body: '' }, dependencies.clock.nowMs())
+      },
       handler: (request, reply) => handleBatch(dependencies, readHeaders.get(request)!, aiOnly, request, reply),
     }),
   )

@@ -4,12 +4,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/events/event-uuid.ts'
 import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
+import { readItem } from '#core/events/prepare-events.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture.ts'
 import type { CaptureOutcome } from '#services/capture-outcome.ts'
+import type { RefusedInput } from '#services/keep-rejects.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture-errors.ts'
-import { isYes, parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
+import { isYes, parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture-query.ts'
 import {
   encodeVerdicts,
   type RequestVerdicts,
@@ -29,6 +31,7 @@ import {
 } from '#wire/decode-capture.ts'
 import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface CaptureRouteDependencies {
@@ -69,6 +72,11 @@ export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
       tooLarge: captureErrors.bodyTooLarge,
       stalled: captureErrors.bodyReadTimeout,
       busy: captureErrors.transient,
+      refused: (request, { code }) => {
+        const { token } = readableQuery(request.query as RawQuery)
+        const input = { token: token ?? keyInHeader(request), reason: code, field: '', body: '' }
+        dependencies.service.keepRefused(input, dependencies.clock.nowMs())
+      },
       handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
     }
     return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
@@ -93,23 +101,29 @@ function handleCapture(
   const { service, clock, random } = dependencies
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
-  if (!query.ok) return sendError(reply, query.error)
+  const { data, compression, sentAtMs, token, verbose, beacon } = query.ok
+    ? query.value
+    : readableQuery(request.query as RawQuery)
   const { headers } = request
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
-    data: query.value.data,
-    compression: query.value.compression,
+    data,
+    compression,
     contentType: headers['content-type'] ?? '',
     contentEncoding: headers['content-encoding'] ?? '',
     legacyPath: capturePath.legacy,
     engage: capturePath.engage,
-    querySentAtMs: query.value.sentAtMs,
-    fallbackToken: query.value.token ?? textOfHeader(headers['x-posthog-project-api-key']),
+    querySentAtMs: sentAtMs,
+    fallbackToken: token ?? keyInHeader(request),
     ip,
-    verbose: query.value.verbose || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
+    verbose: verbose || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
   }
-  const exchange: Exchange = { reply, beacon: query.value.beacon, random, verdicts: null }
+  if (!query.ok) {
+    service.keepRefused(refusedUnread(input, query.error), receivedAtMs)
+    return sendError(reply, query.error)
+  }
+  const exchange: Exchange = { reply, beacon, random, verdicts: null }
   const { rerouteOlderThanMs = null } = dependencies
   const decoded = decodeInline(input)
   switch (decoded.kind) {
@@ -216,6 +230,32 @@ function refuseForNow({ reply, random }: Exchange): void {
 function decodeInline(input: CaptureInput): DecodedCapture {
   if (!isInlineBody(input)) return { kind: 'too_much_work' }
   return decodeCapture(input, inlineLimits)
+}
+
+/** Of a request that is refused for its query: its body says whose it is, as far as that is found out here. */
+function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedInput {
+  const of = { reason: code, field: attr ?? '' }
+  const decoded = decodeInline({ ...input, verbose: false })
+  switch (decoded.kind) {
+    case 'events': {
+      const { token, historicalMigration, events, performanceEventCount = 0 } = decoded.request
+      const eventCount = events.length + performanceEventCount
+      const item = eventCount === 1 ? { item: readItem(events[0]!) } : {}
+      return { ...of, token, historicalMigration, eventCount, ...item, body: decoded.body() }
+    }
+    case 'no_event_left':
+      return { ...of, token: decoded.token, eventCount: decoded.eventCount, body: '' }
+    case 'too_much_work':
+      return { ...of, token: input.fallbackToken, body: '' }
+    case 'refused': {
+      const { error: _, ...refused } = decoded
+      return { ...refused, ...of }
+    }
+  }
+}
+
+function keyInHeader({ headers }: FastifyRequest): string | null {
+  return textOfHeader(headers['x-posthog-project-api-key'])
 }
 
 function textOfHeader(header: string | string[] | undefined): string | null {

@@ -8,10 +8,11 @@ import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture.ts'
 import type { ReplayOutcome, ReplayService } from '#services/capture-replay.ts'
 import { captureErrors } from '#wire/capture-errors.ts'
-import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
+import { parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture-query.ts'
 import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/decode-replay.ts'
 import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thread.ts'
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
+import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface ReplayRouteDependencies {
@@ -39,6 +40,7 @@ export function replayRoutes(dependencies: ReplayRouteDependencies): Route[] {
     tooLarge: replayErrors.bodyTooLarge,
     stalled: captureErrors.bodyReadTimeout,
     busy: captureErrors.transient,
+    refused: (request, error) => keepUnread(dependencies, request, error),
     handler: (request, reply) => handleReplay(dependencies, request, reply),
   }
   return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
@@ -52,10 +54,12 @@ async function handleReplay(
   const { clock, random, decodeThreads, keepRefused, replay } = dependencies
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
-  if (!query.ok) return sendError(reply, query.error)
+  if (!query.ok) {
+    keepUnread(dependencies, request, query.error)
+    return sendError(reply, query.error)
+  }
   const { headers } = request
   const { data, compression, sentAtMs, token, beacon } = query.value
-  const keyInHeader = headers['x-posthog-project-api-key']
   const userAgent = headers['user-agent'] ?? ''
   const input: ReplayInput = {
     body: request.body as Buffer,
@@ -64,7 +68,7 @@ async function handleReplay(
     contentType: headers['content-type'] ?? '',
     contentEncoding: headers['content-encoding'] ?? '',
     querySentAtMs: sentAtMs,
-    fallbackToken: token ?? (typeof keyInHeader === 'string' ? keyInHeader || null : null),
+    fallbackToken: token ?? keyInHeader(request),
   }
   let prepared = decodeReplayInline(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
@@ -78,6 +82,17 @@ async function handleReplay(
     return sendError(reply, error)
   }
   answer(reply, await replay.capture(prepared, receivedAtMs), { beacon, random })
+}
+
+/** A request that nobody looks into: its project is known where its key stands outside of its body. */
+function keepUnread({ clock, keepRefused }: ReplayRouteDependencies, request: FastifyRequest, error: WireError): void {
+  const token = readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
+  keepRefused({ token, reason: error.code, field: error.attr ?? '', body: '', lane: 'replay' }, clock.nowMs())
+}
+
+function keyInHeader({ headers }: FastifyRequest): string | null {
+  const key = headers['x-posthog-project-api-key']
+  return typeof key === 'string' ? key || null : null
 }
 
 async function decodeElsewhere(
