@@ -84,9 +84,9 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       const arrived: Arrived = {
         token,
         historicalMigration,
-        eventCount: events.length + performanceEventCount,
+        eventCount: request.itemised?.verdicts.itemCount ?? events.length + performanceEventCount,
         protocol: 'v0',
-        hotListedMax: request.itemised === undefined ? 0 : itemVerdictCountMax,
+        hotListedMax: hotListedMaxOf('v0', request.itemised !== undefined),
         performanceEventCount,
       }
       return withProject(token, events.length, project => {
@@ -101,9 +101,8 @@ export function createCaptureService(dependencies: CaptureDependencies): Capture
       return withProject(request.token, request.eventCount, async project => {
         const { outcome } = request
         const { token, historicalMigration, protocol = 'v0', performanceEventCount = 0 } = request
-        const eventCount = request.eventCount + performanceEventCount
-        const v0ListedMax = request.verdicts === undefined ? 0 : itemVerdictCountMax
-        const hotListedMax = protocol === 'v1' ? Number.POSITIVE_INFINITY : v0ListedMax
+        const eventCount = request.verdicts?.itemCount ?? request.eventCount + performanceEventCount
+        const hotListedMax = hotListedMaxOf(protocol, request.verdicts !== undefined)
         const arrived = { token, historicalMigration, eventCount, protocol, hotListedMax, performanceEventCount }
         if (isDiscarded(arrived)) return discard(project, arrived)
         if (!('refusal' in outcome)) {
@@ -248,6 +247,12 @@ interface Arrived {
   readonly hotListedMax: number
   /** Of `eventCount`: what nobody keeps, and no record tells of. */
   readonly performanceEventCount: number
+}
+
+/** v1 tells of each event; v0 where it is asked, and of no more than are written out. */
+function hotListedMaxOf(protocol: 'v0' | 'v1', asksForVerdicts: boolean): number {
+  if (protocol === 'v1') return Number.POSITIVE_INFINITY
+  return asksForVerdicts ? itemVerdictCountMax : 0
 }
 
 const importOnlyReason = 'non_historical_import_drop'
