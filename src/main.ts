@@ -3,7 +3,7 @@
 import '../bin/compile-cache.js'
 import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
-import type { TailOptions } from './commands/tail.ts'
+import type { TailOptions } from './commands/tail/tail.ts'
 import { version } from './version.ts'
 
 const program = new Command('pennon')
@@ -75,16 +75,29 @@ program
   .option('--project <id>', 'id of the project', '@current')
   .option('--event <name>', 'only events of this name; may be repeated', repeated, [])
   .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated, [])
+  .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', repeated, [])
+  .option('--property <key=value>', 'only events with this property; repeated, with all of them', repeated, [])
   .option('--historical', 'also imports')
+  .option('--no-rejected', 'without what was refused')
   .option('--json', 'print the whole of each message as JSON')
   .addHelpText(
     'after',
     `
-The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY.
+The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY. Options of different names have to hold together.
 
-  $ PENNON_PERSONAL_KEY=phx_… pennon tail --event '$pageview' --event 'order placed'`,
+Lanes are main, overflow, error_tracking, heatmaps, warnings, ai and historical; all but historical unless some are given.
+A property is compared as text: n=3 finds the number 3 too. Refused requests are shown whatever --property says; they
+often lack what they could be chosen by.
+
+When the instance starts again or the connection breaks, that is said on stderr, and the view comes back by itself. A key or
+a project that is refused ends it with exit code 2.
+
+  $ export PENNON_PERSONAL_KEY=phx_…
+  $ pennon tail --event '$pageview' --event 'order placed' --url https://pennon.example
+  $ pennon tail --property plan=pro --property country=NO --no-rejected
+  $ pennon tail --lane ai,error_tracking --json | jq .event`,
   )
-  .action(async (options: TailOptions) => (await import('./commands/tail.ts')).tail(options))
+  .action(async (options: TailOptions) => (await import('./commands/tail/tail.ts')).tail(options))
 
 program
   .command('config')

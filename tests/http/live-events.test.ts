@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
@@ -196,50 +195,6 @@ describe('the live view of a front', () => {
       again.leave()
       return again.response.statusCode === 200
     })
-  })
-})
-
-describe('pennon tail', () => {
-  const start = (t: TestContext, args: readonly string[], key = testPersonalKey) => {
-    const child = spawn(process.execPath, ['src/main.ts', 'tail', '--url', front.url, ...args], {
-      env: { ...process.env, NODE_TEST_CONTEXT: undefined, PENNON_PERSONAL_KEY: key },
-    })
-    t.after(() => child.kill())
-    let output = ''
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', chunk => {
-        output += chunk
-      })
-    return { output: () => output, ended: new Promise<number | null>(resolve => child.once('close', resolve)) }
-  }
-
-  it('prints a line for each event that is asked for, without the control characters that a client sent', async t => {
-    const { output } = start(t, ['--event', 'a\u001b[2Jb', '--event', 'c'])
-    await eventually(() => output().startsWith('# ready {"project":{"id":1,'))
-    await capture('a\u001b[2Jb', { properties: { n: 1 } })
-    await capture('other')
-    await capture('c', { distinct_id: 'bob\n' })
-    await eventually(() => output().split('\n').length === 4)
-    const [, first, second] = output().split('\n')
-    assert.match(first!, /^\d{4}-\S+Z {2}a\\x1b\[2Jb {2}ada {2}\{"n":1\}$/)
-    assert.match(second!, /^\S+Z {2}c {2}bob\\x0a {2}\{\}$/)
-  })
-
-  it('prints of a reject its reason, the field at fault and the beginning of its body', async t => {
-    const { output } = start(t, [])
-    await eventually(() => output().startsWith('# ready {'))
-    const body = JSON.stringify({ api_key: testProjectKey, event: 'bad', properties: { long: 'x'.repeat(5_000) } })
-    assert.equal((await fetch(`${front.url}/capture/`, { method: 'POST', body })).status, 400)
-    await eventually(() => /rejected: .*\n/.test(output()))
-    const line = /^.*rejected: .*$/m.exec(output())![0]
-    assert.match(line, /rejected: missing_distinct_id \(\S*distinct_id\) .*x…$/)
-    assert.ok(line.length < 400, line)
-  })
-
-  it('says in one line why it may not', async t => {
-    const { output, ended } = start(t, [], `phx_${'0'.repeat(40)}`)
-    assert.equal(await ended, 2)
-    assert.match(output(), /^pennon: http:\S+ answered 401: .*unknown or was deleted.*\n$/)
   })
 })
 

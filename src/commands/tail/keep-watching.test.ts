@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { keepWatching } from './keep-watching.ts'
+import type { LiveViewEnd } from './live-view.ts'
+
+const cut: LiveViewEnd = { isFinal: false, why: 'cut' }
+const deleted: LiveViewEnd = { isFinal: true, why: 'deleted' }
+
+/** Runs through views that are open for some ms, or never (null), and end so. What happened, with the pauses. */
+async function run(views: readonly (readonly [openMs: number | null, end: LiveViewEnd])[]) {
+  let nowMs = 0
+  let at = 0
+  const told: string[] = []
+  const pauses: number[] = []
+  const end = await keepWatching({
+    watch: async onReady => {
+      const [openMs, ended] = views[at++]!
+      if (openMs !== null) {
+        onReady()
+        nowMs += openMs
+      }
+      return ended
+    },
+    onLost: why => void told.push(`lost: ${why}`),
+    onBack: afterMs => void told.push(`back after ${afterMs}`),
+    sleep: async ms => {
+      pauses.push(ms)
+      nowMs += ms
+    },
+    random: () => 0.5,
+    monotonicNowMs: () => nowMs,
+  })
+  return { end, told, pauses, tried: at }
+}
+
+describe('a live view that breaks', () => {
+  it('is opened again with growing pauses, which is said once, and that it is back', async () => {
+    const { told, pauses, end } = await run([
+      [60_000, cut],
+      [null, { isFinal: false, why: 'refused' }],
+      [null, { isFinal: false, why: 'it answered 503' }],
+      [60_000, { isFinal: false, why: 'stopping' }],
+      [0, deleted],
+    ])
+    assert.deepEqual(told, ['lost: cut', 'back after 2625', 'lost: stopping', 'back after 375'])
+    assert.deepEqual(pauses, [375, 750, 1_500, 375])
+    assert.deepEqual(end, { why: 'deleted', wasOpen: true })
+  })
+
+  it('is left alone for as long as the instance asks, and never for more than half a minute of its own', async () => {
+    const away = Array.from({ length: 12 }, () => [null, cut] as const)
+    const { pauses } = await run([[20_000, { ...cut, retryAfterMs: 5_000 }], ...away, [null, deleted]])
+    assert.equal(pauses[0], 5_000)
+    assert.equal(pauses.at(-1), 22_500)
+  })
+
+  it('that opens and breaks at once is opened ever more rarely', async () => {
+    const { pauses } = await run([
+      [0, cut],
+      [10, cut],
+      [10, cut],
+      [10_000, cut],
+      [null, deleted],
+    ])
+    assert.deepEqual(pauses, [375, 750, 1_500, 375])
+  })
+
+  it('is not opened again when it never was, or when there is no use', async () => {
+    assert.deepEqual(await run([[null, cut]]), { end: { why: 'cut', wasOpen: false }, told: [], pauses: [], tried: 1 })
+    assert.deepEqual((await run([[5, deleted]])).told, [])
+  })
+})

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { watchLiveView } from './live-view.ts'
+
+const ready = 'event: ready\ndata: {"project":{"id":1}}\n\n'
+
+/** Watches a server that answers so; the kinds of what came, and how it ended. */
+async function watched(t: TestContext, answer: (response: ServerResponse) => void, silentAfterMs = 60_000) {
+  const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const kinds: string[] = []
+  const end = await watchLiveView({
+    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
+    personalKey: 'phx_key',
+    onMessage: kind => void kinds.push(kind),
+    silentAfterMs,
+  })
+  server.closeAllConnections()
+  return { kinds, ...end }
+}
+
+function streaming(response: ServerResponse, text = ready): ServerResponse {
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text)
+  return response
+}
+
+function refusing(status: number, body: string, headers: Record<string, string> = {}) {
+  return (response: ServerResponse) => void response.writeHead(status, headers).end(body)
+}
+
+function inItsWords(code: string, detail: string, attr: string | null = null): string {
+  return JSON.stringify({ type: 'invalid_request', code, detail, attr })
+}
+
+describe('one connection to a live view', () => {
+  it('may be tried again when it is cut, when nothing comes any more, and when the instance stops', async t => {
+    const cut = await watched(t, response => {
+      streaming(response)
+      setTimeout(() => response.destroy(), 20)
+    })
+    assert.deepEqual([cut.kinds, cut.isFinal], [['ready'], false])
+    const closed = await watched(t, response => void streaming(response).end())
+    assert.deepEqual([closed.isFinal, closed.why], [false, 'the connection was cut'])
+    const silent = await watched(t, response => void streaming(response), 100)
+    assert.deepEqual([silent.isFinal, silent.why], [false, 'nothing came for 0.1 s'])
+    const stopping = await watched(
+      t,
+      response => void streaming(response, `${ready}event: end\ndata: {"reason":"stopping"}\n\n`),
+    )
+    assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.why], [['ready', 'end'], false, 'stopping'])
+  })
+
+  it('is the last one when its key or its project is refused', async t => {
+    const ended = await watched(
+      t,
+      response => void streaming(response, `event: end\ndata: {"reason":"access_ended"}\n\n`),
+    )
+    assert.equal(ended.isFinal, true)
+    assert.match(ended.why, /the personal API key was deleted/)
+    const noKey = await watched(t, refusing(401, inItsWords('not_authenticated', 'This key is unknown.')))
+    assert.deepEqual([noKey.isFinal, noKey.why], [true, 'it answered 401: This key is unknown.'])
+    const noProject = await watched(t, refusing(404, inItsWords('not_found', 'Not found.')))
+    assert.deepEqual(
+      [noProject.isFinal, noProject.why],
+      [true, 'it answered 404: Not found. Check --project and --url.'],
+    )
+    const misread = await watched(t, refusing(400, inItsWords('invalid_input', 'Must be some of main.', 'lane')))
+    assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be some of main.'])
+    const page = await watched(t, refusing(200, '<html>', { 'content-type': 'text/html' }))
+    assert.deepEqual([page.isFinal, page.why], [true, 'it answered text/html, which is no live view'])
+  })
+
+  it('may be tried again when the instance is busy, or a proxy answers for one that is away', async t => {
+    const busy = await watched(t, refusing(503, inItsWords('stopping', 'Try again.'), { 'retry-after': '3' }))
+    assert.deepEqual([busy.isFinal, busy.why, busy.retryAfterMs], [false, 'it answered 503: Try again.', 3_000])
+    const away = await watched(t, refusing(404, 'no such backend'))
+    assert.deepEqual([away.isFinal, away.why], [false, 'it answered 404: no such backend'])
+    assert.equal((await watched(t, refusing(502, '<html>'))).isFinal, false)
+    assert.equal((await watched(t, refusing(403, '<html>'))).isFinal, true)
+  })
+})

@@ -1,0 +1,120 @@
+// One connection to the live view of an instance, from its request to its end: what came, and whether another try may help.
+
+export type Data = Readonly<Record<string, unknown>>
+
+export interface LiveViewOptions {
+  readonly url: URL
+  readonly personalKey: string
+  /** The first one has the kind `ready`. */
+  readonly onMessage: (kind: string, data: Data) => void
+  /** An instance says something every 15 s; after this long without a byte the connection counts as cut. */
+  readonly silentAfterMs: number
+}
+
+export interface LiveViewEnd {
+  /** Nothing but another command would help: the key or the project is refused, or this is no Pennon. */
+  readonly isFinal: boolean
+  /** For a person. */
+  readonly why: string
+  /** The instance asked for so much patience. */
+  readonly retryAfterMs?: number
+}
+
+/** Shows what comes until the connection ends. */
+export async function watchLiveView({
+  url,
+  personalKey,
+  onMessage,
+  silentAfterMs,
+}: LiveViewOptions): Promise<LiveViewEnd> {
+  const leaving = new AbortController()
+  // In quarters: after a pause of this process, which may be one of its reader, what waits is read before it counts as silence.
+  let silentQuarters = 0
+  const onBytes = () => {
+    silentQuarters = 0
+  }
+  const watch = setInterval(() => {
+    if (++silentQuarters >= 4) leaving.abort(new Error(`nothing came for ${silentAfterMs / 1_000} s`))
+  }, silentAfterMs / 4)
+  try {
+    const headers = { authorization: `Bearer ${personalKey}` }
+    const response = await fetch(url, { headers, signal: leaving.signal })
+    if (!response.ok || response.body === null) return await refused(response)
+    const contentType = response.headers.get('content-type') ?? 'nothing'
+    if (!contentType.startsWith('text/event-stream'))
+      return { isFinal: true, why: `it answered ${contentType}, which is no live view` }
+    for await (const { kind, data } of messagesOf(response.body, onBytes)) {
+      onMessage(kind, data)
+      if (kind === 'end') return ended(String(data.reason))
+    }
+    return { isFinal: false, why: 'the connection was cut' }
+  } catch (cause) {
+    return { isFinal: false, why: reasonOf(cause) }
+  } finally {
+    clearInterval(watch)
+    leaving.abort()
+  }
+}
+
+const finalEnds: Readonly<Record<string, string>> = {
+  access_ended: 'access_ended: the personal API key was deleted, or may not read this project any more',
+  project_deleted: 'project_deleted: the project is no more',
+}
+
+function ended(reason: string): LiveViewEnd {
+  return { isFinal: reason in finalEnds, why: finalEnds[reason] ?? reason }
+}
+
+/** A proxy whose instance is away may answer 404 or the like in its own words: that passes. */
+async function refused(response: Response): Promise<LiveViewEnd> {
+  const { status } = response
+  const text = await response.text()
+  const detail = detailOf(text)
+  const mayPass = status >= 500 || [408, 425, 429].includes(status) || (detail === null && ![401, 403].includes(status))
+  const hint = status === 404 && !mayPass ? ' Check --project and --url.' : ''
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return {
+    isFinal: !mayPass,
+    why: `it answered ${status}: ${detail ?? text.slice(0, foreignCharsMax)}${hint}`,
+    ...(seconds > 0 && { retryAfterMs: Math.min(seconds * 1_000, retryAfterMsMax) }),
+  }
+}
+
+/** Of what something that is no Pennon answered. */
+const foreignCharsMax = 200
+const retryAfterMsMax = 60_000
+
+/** Of an error in the words of the private API; null: of somebody else. */
+function detailOf(text: string): string | null {
+  try {
+    const { code, detail, attr } = JSON.parse(text) as Data
+    if (typeof code !== 'string' || typeof detail !== 'string') return null
+    return typeof attr === 'string' ? `${attr}: ${detail}` : detail
+  } catch {
+    return null
+  }
+}
+
+async function* messagesOf(
+  body: ReadableStream<Uint8Array>,
+  onBytes: () => void,
+): AsyncGenerator<{ kind: string; data: Data }> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of body) {
+    onBytes()
+    const messages = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')
+    rest = messages.pop()!
+    for (const message of messages) {
+      const [, kind] = /^event: (.*)$/m.exec(message) ?? []
+      const [, data] = /^data: (.*)$/m.exec(message) ?? []
+      if (kind !== undefined && data !== undefined) yield { kind, data: JSON.parse(data) as Data }
+    }
+  }
+}
+
+/** `fetch` hides what happened behind "fetch failed" or "terminated". */
+function reasonOf(cause: unknown): string {
+  const { message, cause: inner } = cause as Error
+  return inner instanceof Error ? inner.message || (inner as NodeJS.ErrnoException).code! : message
+}

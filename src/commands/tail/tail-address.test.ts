@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type TailOptions, tailAddress } from './tail-address.ts'
+
+const here = { host: '127.0.0.1', port: 8000, adminPort: null }
+const nothing: TailOptions = { project: '@current', event: [], distinctId: [], lane: [], property: [], rejected: true }
+
+function viewOf(options: Partial<TailOptions>, place: Parameters<typeof tailAddress>[1] = here): URL {
+  const address = tailAddress({ ...nothing, ...options }, place)
+  assert.ok(address.ok, address.ok ? '' : address.error)
+  return address.value.view
+}
+
+function paramsOf(options: Partial<TailOptions>): [string, string][] {
+  return [...viewOf(options).searchParams]
+}
+
+describe('the address of a live view', () => {
+  it('is that of the settings, or the one that is given', () => {
+    const path = '/api/projects/%40current/events/live/?'
+    assert.equal(viewOf({}).href, `http://127.0.0.1:8000${path}`)
+    assert.equal(viewOf({}, { ...here, host: '0.0.0.0', adminPort: 9000 }).href, `http://127.0.0.1:9000${path}`)
+    assert.equal(viewOf({}, { ...here, host: '::1' }).href, `http://[::1]:8000${path}`)
+    assert.equal(viewOf({ url: 'https://pennon.example/x/' }).href, `https://pennon.example/x${path}`)
+    assert.equal(viewOf({ project: 'a/b' }).pathname, '/api/projects/a%2Fb/events/live/')
+  })
+
+  it('asks for what the options say, as the endpoint reads it', () => {
+    assert.deepEqual(paramsOf({ event: ['a', 'b,c'], distinctId: ['ada'] }), [
+      ['event', 'a'],
+      ['event', 'b,c'],
+      ['distinct_id', 'ada'],
+    ])
+    assert.deepEqual(paramsOf({ rejected: false }), [['rejected', 'false']])
+    const [[name, json] = [], ...others] = paramsOf({ property: ['plan=pro', 'a=b=c', 'empty='] })
+    assert.deepEqual([name, others], ['properties', []])
+    assert.deepEqual(JSON.parse(json!), [
+      { key: 'plan', value: 'pro' },
+      { key: 'a', value: 'b=c' },
+      { key: 'empty', value: '' },
+    ])
+  })
+
+  it('asks for imports, beside other lanes too', () => {
+    assert.deepEqual(paramsOf({ historical: true }), [['historical', 'true']])
+    assert.deepEqual(paramsOf({ lane: ['ai,main'], historical: true }), [
+      ['lane', 'ai,main'],
+      ['lane', 'historical'],
+    ])
+  })
+
+  it('is refused where an option would be left out unseen', () => {
+    for (const [options, reason] of [
+      [{ event: [''] }, /--event/],
+      [{ distinctId: [''] }, /--distinct-id/],
+      [{ lane: [''] }, /--lane/],
+      [{ property: ['plan'] }, /--property is key=value/],
+      [{ property: ['=pro'] }, /--property is key=value/],
+      [{ url: 'localhost:8000' }, /--url/],
+      [{ url: 'pennon.example' }, /--url/],
+    ] as const) {
+      const address = tailAddress({ ...nothing, ...options }, here)
+      assert.ok(!address.ok)
+      assert.match(address.error, reason)
+    }
+  })
+})

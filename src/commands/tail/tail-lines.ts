@@ -1,0 +1,34 @@
+// What `pennon tail` prints of each message: a line, whatever clients sent.
+
+import type { Data } from './live-view.ts'
+
+/** @param isJson the whole of it, as JSON. */
+export function lineOf(kind: string, data: Data, isJson: boolean): string {
+  return printable(isJson ? JSON.stringify({ type: kind, ...data }) : shortLineOf(kind, data))
+}
+
+function shortLineOf(kind: string, data: Data): string {
+  switch (kind) {
+    case 'event':
+      return [data.captured_at, data.event, data.distinct_id, JSON.stringify(data.properties)].join('  ')
+    case 'rejected':
+      return rejectLine(data)
+    default:
+      return `# ${kind} ${JSON.stringify(data)}`
+  }
+}
+
+/** Enough to know it again; `--json` prints all of it, and so does the list of rejects. */
+const bodyCharsMax = 200
+
+function rejectLine({ received_at: receivedAt, reason, field, distinct_id: distinctId, body }: Data): string {
+  const text = String(body)
+  const shown = text.length > bodyCharsMax ? `${text.slice(0, bodyCharsMax)}…` : text
+  const at = field === '' || field === null || field === undefined ? '' : ` (${field})`
+  return [receivedAt, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
+}
+
+/** What clients sent may not move the cursor. */
+function printable(line: string): string {
+  return line.replaceAll(/\p{Cc}/gu, char => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}

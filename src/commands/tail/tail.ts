@@ -1,0 +1,52 @@
+// `pennon tail`: a line for each event as it comes in, from the live view of a running instance. Comes back by itself when
+// that starts again or the connection breaks.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readConfig } from '../../config.ts'
+import { refuse } from '../refuse.ts'
+import { keepWatching } from './keep-watching.ts'
+import { watchLiveView } from './live-view.ts'
+import { type TailOptions, tailAddress } from './tail-address.ts'
+import { lineOf } from './tail-lines.ts'
+
+export type { TailOptions }
+
+/** Three times what an instance lets pass without a word. */
+const silentAfterMs = 45_000
+
+/** Ends with exit code 2 and one line when there is no use in going on, and with 0 when nobody reads the lines any more. */
+export async function tail(options: TailOptions): Promise<void> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const { personalKey } = read.value
+  const address = tailAddress(options, read.value)
+  if (!address.ok) refuse(address.error)
+  if (personalKey === null) refuse('Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read.')
+  const { instance, view } = address.value
+  // Whoever reads the lines has seen enough: `| head`.
+  process.stdout.once('error', () => process.exit(0))
+  const { why, wasOpen } = await keepWatching({
+    watch: onReady =>
+      watchLiveView({
+        url: view,
+        personalKey,
+        silentAfterMs,
+        onMessage: (kind, data) => {
+          if (kind === 'ready') onReady()
+          process.stdout.write(`${lineOf(kind, data, options.json === true)}\n`)
+        },
+      }),
+    onLost: why =>
+      say(`the live view of ${instance} broke off: ${why}. Connecting again; what comes meanwhile is in /events/`),
+    onBack: afterMs => say(`the live view of ${instance} is back after ${Math.ceil(afterMs / 1_000)} s`),
+    sleep: ms => sleep(ms),
+    random: Math.random,
+    monotonicNowMs: () => performance.now(),
+  })
+  refuse(`The live view of ${instance} ${wasOpen ? 'ended' : 'cannot be opened'}: ${why}`)
+}
+
+/** Beside the events, which may be on their way into another program. */
+function say(line: string): void {
+  process.stderr.write(`pennon: ${line}\n`)
+}

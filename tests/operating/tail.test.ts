@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { lanes } from '#core/events/captured-event.ts'
+import { eventually } from '../support/eventually.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+// The command as people use it, against a real front. Source: docs/operating/live-view.md.
+
+let front: RunningFront
+
+before(async () => {
+  front = await startFront()
+})
+after(() => front.close())
+
+function start(t: TestContext, args: readonly string[], key = testPersonalKey, url = front.url) {
+  const child = spawn(process.execPath, ['src/main.ts', 'tail', '--url', url, ...args], {
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined, PENNON_PERSONAL_KEY: key },
+  })
+  t.after(() => child.kill())
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', chunk => {
+      output += chunk
+    })
+  return { output: () => output, ended: new Promise<number | null>(resolve => child.once('close', resolve)) }
+}
+
+async function post(path: string, body: string, url = front.url): Promise<number> {
+  const response = await fetch(url + path, { method: 'POST', body })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function capture(event: string, over: object = {}, url = front.url): Promise<void> {
+  const body = JSON.stringify({ api_key: testProjectKey, event, distinct_id: 'ada', ...over })
+  assert.equal(await post('/capture/', body, url), 200)
+}
+
+describe('pennon tail', () => {
+  it('prints a line for each event that is asked for, without the control characters that a client sent', async t => {
+    const { output } = start(t, ['--event', 'a\u001b[2Jb', '--event', 'c'])
+    await eventually(() => output().startsWith('# ready {"project":{"id":1,'))
+    await capture('a\u001b[2Jb', { properties: { n: 1 } })
+    await capture('other')
+    await capture('c', { distinct_id: 'bob\n' })
+    await eventually(() => output().split('\n').length === 4)
+    const [, first, second] = output().split('\n')
+    assert.match(first!, /^\d{4}-\S+Z {2}a\\x1b\[2Jb {2}ada {2}\{"n":1\}$/)
+    assert.match(second!, /^\S+Z {2}c {2}bob\\x0a {2}\{\}$/)
+  })
+
+  it('prints of a reject its reason, the field at fault and the beginning of its body', async t => {
+    const { output } = start(t, [])
+    await eventually(() => output().startsWith('# ready {'))
+    const body = JSON.stringify({ api_key: testProjectKey, event: 'bad', properties: { long: 'x'.repeat(5_000) } })
+    assert.equal(await post('/capture/', body), 400)
+    await eventually(() => /rejected: .*\n/.test(output()))
+    const line = /^.*rejected: .*$/m.exec(output())![0]
+    assert.match(line, /rejected: missing_distinct_id \(\S*distinct_id\) .*x…$/)
+    assert.ok(line.length < 400, line)
+  })
+
+  it('says in one line why it may not', async t => {
+    const { output, ended } = start(t, [], `phx_${'0'.repeat(40)}`)
+    assert.equal(await ended, 2)
+    assert.match(
+      output(),
+      /^pennon: The live view of http:\S+ cannot be opened: it answered 401: .*unknown or was deleted.*\n$/,
+    )
+  })
+
+  it('shows only the lanes and properties that are asked for, and rejects only when they are wanted', async t => {
+    const options = ['--lane', 'ai', '--lane', 'error_tracking, main', '--property', 'plan=pro', '--property', 'n=3']
+    const { output } = start(t, [...options, '--no-rejected', '--json'])
+    await eventually(() => output().startsWith('{"type":"ready",'))
+    const properties = { plan: 'pro', n: 3 }
+    assert.equal(await post('/capture/', JSON.stringify({ api_key: testProjectKey, properties })), 400)
+    await capture('other plan', { properties: { ...properties, plan: 'free' } })
+    await capture('other number', { properties: { ...properties, n: 4 } })
+    await capture('$$heatmap', { properties })
+    await capture('$ai_generation', { properties })
+    await capture('last', { properties })
+    await eventually(() => output().includes('"last"'))
+    const messages = output()
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+    assert.deepEqual(
+      messages.map(({ type, event, lane }) => [type, event, lane]),
+      [
+        ['ready', undefined, undefined],
+        ['event', '$ai_generation', 'ai'],
+        ['event', 'last', 'main'],
+      ],
+    )
+  })
+
+  it('comes back when the instance starts again, says so beside the events, and ends when its key is deleted', async t => {
+    const settings = { PENNON_DATA: tempDir(t) }
+    const first = await startFront(settings)
+    const { id, value } = await first.api<{ id: string; value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'tail',
+      scopes: ['query:read'],
+    })
+    const { output, ended } = start(t, [], value, first.url)
+    await eventually(() => output().startsWith('# ready {'))
+    await first.close()
+    await eventually(() => output().includes('\npennon: the live view of'))
+    const second = await startFront({ ...settings, PORT: new URL(first.url).port })
+    t.after(() => second.close())
+    await eventually(() => / is back after \d+ s\n/.test(output()) && output().split('# ready {').length === 3)
+    await capture('after', {}, second.url)
+    await eventually(() => /Z {2}after {2}ada {2}/.test(output()))
+    await second.api('DELETE', `/api/personal_api_keys/${id}/`)
+    assert.equal(await ended, 2)
+    const told = output()
+      .split('\n')
+      .filter(line => line.startsWith('pennon: '))
+      .map(line => line.replaceAll(first.url, 'URL'))
+    assert.equal(told.length, 3, output())
+    assert.match(told[0]!, /^pennon: the live view of URL broke off: stopping\. Connecting again; .*\/events\/$/)
+    assert.match(told[1]!, /^pennon: the live view of URL is back after \d+ s$/)
+    assert.match(told[2]!, /^pennon: The live view of URL ended: access_ended: the personal API key was deleted/)
+  })
+
+  it('says what it needs where it gets no answer, and names every lane in its help', async t => {
+    const nobody = start(t, [], testPersonalKey, 'http://127.0.0.1:9')
+    const help = start(t, ['--help'])
+    const unknown = start(t, ['--project', '77'])
+    assert.deepEqual(await Promise.all([nobody.ended, help.ended, unknown.ended]), [2, 0, 2])
+    assert.match(nobody.output(), /^pennon: The live view of http:\/\/127\.0\.0\.1:9 cannot be opened: .+\n$/)
+    assert.match(unknown.output(), /^pennon: .* cannot be opened: it answered 404: .*--project.*\n$/)
+    for (const lane of lanes) assert.ok(lane === 'replay' || help.output().includes(lane), lane)
+  })
+})
