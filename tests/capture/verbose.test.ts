@@ -275,10 +275,13 @@ describe('capture, verbose', () => {
     ]
     const importOnly = await startCaptureServer(t, { importOnly: true })
     const large = { ...good, event: 'large', properties: { a: 'x'.repeat(600_000) } }
+    let sent = 0
     for (const more of [[], [large, large]]) {
+      sent += items.length + more.length
       const { status, body } = await send(importOnly, [...items, ...more])
       assert.deepEqual([status, body.counts.drop, body.counts.reject], [200, items.length + more.length, 0])
       assert.ok(body.events.every(({ index, reason }, at) => index === at && reason === 'non_historical_import_drop'))
+      assert.equal(importOnly.refused.get('non_historical_import_drop'), sent)
       const expected = [...named, ...more.map(() => [null, 'large'])]
       assert.deepEqual(
         body.events.map(({ uuid, event }) => [uuid, event]),
