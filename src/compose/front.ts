@@ -34,7 +34,8 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { readFirstOffsets } from '#services/bind-log.ts'
-import { createCaptureService } from '#services/capture.ts'
+import { type CaptureDependencies, createCaptureService } from '#services/capture.ts'
+import { createCaptureRehearsal } from '#services/capture-rehearsal.ts'
 import { createReplayService } from '#services/capture-replay.ts'
 import { createChangeHub } from '#services/change-hub.ts'
 import { createDecideService } from '#services/decide.ts'
@@ -180,7 +181,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metrics,
     logger,
   })
-  const capture = createCaptureService({
+  const captureDependencies = {
     findProject: token => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
     importOnly: config.importOnly,
@@ -193,7 +194,8 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     clock,
     metrics,
     logger,
-  })
+  } satisfies CaptureDependencies
+  const capture = createCaptureService(captureDependencies)
   const isOverRecordingQuota = (project: Project) => eventQuotas.isOverQuota(project, 'recordings')
   const replay = createReplayService({
     findProject: token => definitions.findByToken(token)?.project ?? null,
@@ -279,6 +281,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     rejects: createRejectReplay({
       events: eventStore,
       capture,
+      rehearsal: createCaptureRehearsal(captureDependencies),
       decode: decodeReject,
       clock,
       rerouteOlderThanMs: captureParts.rerouteOlderThanMs,

@@ -20,6 +20,8 @@ import type { CaptureOutcome } from './capture-outcome.ts'
 export interface RejectReplayDependencies {
   readonly events: Pick<EventStore, 'listRejected' | 'countRejected' | 'markReplayed'>
   readonly capture: Pick<CaptureService, 'capturePrepared'>
+  /** Instead of it in a dry run. */
+  readonly rehearsal: Pick<CaptureService, 'capturePrepared'>
   /** @param itemised bad events of a request leave the others alone. */
   readonly decode: (reject: RejectedView, itemised: boolean) => DecodedBody
   readonly clock: Clock
@@ -82,7 +84,7 @@ const pageCountMax = 100
 const sliceMs = 8
 
 export function createRejectReplay(dependencies: RejectReplayDependencies): RejectReplay {
-  const { events, capture, decode, clock, logger } = dependencies
+  const { events, capture, rehearsal, decode, clock, logger } = dependencies
 
   return {
     async replay(project, filter, options, signal) {
@@ -156,8 +158,7 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
       return { ...nothing, result: 'refused', reason: firstReason(prepared), field, refusedCount }
     }
     const stored = { rejectId, result: 'stored', reason: null, field: null, eventCount, refusedCount } as const
-    if (options.isDryRun) return stored
-    const outcome = await capture.capturePrepared(
+    const outcome = await (options.isDryRun ? rehearsal : capture).capturePrepared(
       {
         token: project.apiToken,
         protocol: isV1 ? 'v1' : 'v0',

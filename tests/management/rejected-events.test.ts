@@ -31,6 +31,7 @@ describe('rejected events', () => {
       'event=paid',
       'distinct_id=ada',
       'uuid=u1',
+      'uuid=U1',
       'lane=main',
       `before=${new Date(aReject(1, 2).receivedAtMs).toISOString()}`,
     ])

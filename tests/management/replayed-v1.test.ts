@@ -94,7 +94,7 @@ describe('a replay of what v1 refused', () => {
     assert.deepEqual([body.results[0].result, body.results[0].field], ['refused', 'batch.1'])
   })
 
-  it('asks of the AI path what it asked, and leaves quotas to say what is over', async t => {
+  it('asks of the AI path what it asked, and says what is over a quota, in a rehearsal too', async t => {
     const rejects = await refusedRequests(t, [
       ['/i/v1/ai/events', batch([v1Event(1)]), headers],
       [v1Path, batch([v1Event(2, { event: '$exception', options: 5 })]), headers],
@@ -103,7 +103,9 @@ describe('a replay of what v1 refused', () => {
     const world = await startReplayWorld(t, repaired)
     const reasons = async (quotas: Quotas) => {
       world.quotas = quotas
-      const { body } = await world.replay({ filter: {}, dry_run: false })
+      const rehearsed = await world.replay({ filter: {}, dry_run: true })
+      const { body } = await world.replay({ filter: {} })
+      assert.deepEqual(rehearsed.body.results, body.results)
       return body.results.map((r: { reason: string }) => r.reason).toSorted()
     }
     assert.deepEqual(await reasons({ ...noQuotas, exceptions: 0 }), ['exceptions_over_quota', 'misrouted_event'])

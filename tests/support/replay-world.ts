@@ -9,7 +9,8 @@ import { rejectOfReject } from '#core/events/rejects.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { noQuotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
-import { createCaptureService } from '#services/capture.ts'
+import { type CaptureDependencies, createCaptureService } from '#services/capture.ts'
+import { createCaptureRehearsal } from '#services/capture-rehearsal.ts'
 import { createRejectReplay } from '#services/replay-rejects.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -35,7 +36,7 @@ export async function startReplayWorld(
   const clock = fixedClock(new Date(nowMs).toISOString())
   const log = createMemoryEventLog({ nowMs: clock.nowMs })
   const world = { logIsDown: false, quotas: noQuotas }
-  const capture = createCaptureService({
+  const dependencies: CaptureDependencies = {
     findProject: token =>
       token === 'phc_first' ? { ...testProject, apiToken: 'phc_first', quotas: world.quotas } : null,
     unknownKeys: 'reject',
@@ -50,10 +51,11 @@ export async function startReplayWorld(
     clock,
     metrics: createMetrics(),
     logger: silentLogger(),
-  })
+  }
   const rejects = createRejectReplay({
     events: store,
-    capture,
+    capture: createCaptureService(dependencies),
+    rehearsal: createCaptureRehearsal(dependencies),
     decode: decodeReject,
     clock,
     rerouteOlderThanMs,

@@ -162,7 +162,8 @@ function readFilter(
   if (!after.ok) return err({ ...after.error, attr: `${prefix}after` })
   const before = readBound(named.before, 'before', zone)
   if (!before.ok) return err({ ...before.error, attr: `${prefix}before` })
-  const { reason, field, event, distinct_id: distinctId, uuid, lane, search, replayed } = named
+  const { reason, field, event, distinct_id: distinctId, lane, search, replayed } = named
+  const uuid = named.uuid?.toLowerCase()
   const filter = {
     reason,
     field,
