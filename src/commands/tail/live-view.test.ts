@@ -42,7 +42,7 @@ describe('one connection to a live view', () => {
       streaming(response)
       setTimeout(() => response.destroy(), 20)
     })
-    assert.deepEqual([cut.kinds, cut.isFinal], [['ready'], false])
+    assert.deepEqual([cut.kinds, cut.isFinal, cut.why], [['ready'], false, 'the connection was cut'])
     const closed = await watched(t, response => void streaming(response).end())
     assert.deepEqual([closed.isFinal, closed.why], [false, 'the connection was cut'])
     const silent = await watched(t, response => void streaming(response), 100)

@@ -1,6 +1,9 @@
 // One connection to the live view of an instance, from its request to its end: what came, and whether another try may help.
 
-export type Data = Readonly<Record<string, unknown>>
+import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+
+/** Numbers stay as they were sent: 64-bit ids do not fit a double. */
+export type Data = Readonly<JsonObject>
 
 export interface LiveViewOptions {
   readonly url: URL
@@ -47,7 +50,7 @@ export async function watchLiveView({
       onMessage(kind, data)
       if (kind === 'end') return ended(String(data.reason))
     }
-    return { isFinal: false, why: 'the connection was cut' }
+    return { isFinal: false, why: wasCut }
   } catch (cause) {
     return { isFinal: false, why: reasonOf(cause) }
   } finally {
@@ -87,7 +90,7 @@ const retryAfterMsMax = 60_000
 /** Of an error in the words of the private API; null: of somebody else. */
 function detailOf(text: string): string | null {
   try {
-    const { code, detail, attr } = JSON.parse(text) as Data
+    const { code, detail, attr } = objectOf(text)
     if (typeof code !== 'string' || typeof detail !== 'string') return null
     return typeof attr === 'string' ? `${attr}: ${detail}` : detail
   } catch {
@@ -108,13 +111,23 @@ async function* messagesOf(
     for (const message of messages) {
       const [, kind] = /^event: (.*)$/m.exec(message) ?? []
       const [, data] = /^data: (.*)$/m.exec(message) ?? []
-      if (kind !== undefined && data !== undefined) yield { kind, data: JSON.parse(data) as Data }
+      if (kind !== undefined && data !== undefined) yield { kind, data: objectOf(data) }
     }
   }
 }
 
-/** `fetch` hides what happened behind "fetch failed" or "terminated". */
+/** @throws Error for text that is no JSON object. */
+function objectOf(text: string): Data {
+  const value = parseJson(text)
+  if (!isJsonObject(value)) throw new Error('what came is no message of a live view')
+  return value
+}
+
+const wasCut = 'the connection was cut'
+
+/** `fetch` hides what happened behind "fetch failed"; behind "terminated" is a word of HTTP for a body without its end. */
 function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
+  if (message === 'terminated') return wasCut
   return inner instanceof Error ? inner.message || (inner as NodeJS.ErrnoException).code! : message
 }

@@ -10,12 +10,26 @@ export function lineOf(kind: string, data: Data, isJson: boolean): string {
 function shortLineOf(kind: string, data: Data): string {
   switch (kind) {
     case 'event':
-      return [data.captured_at, data.event, data.distinct_id, JSON.stringify(data.properties)].join('  ')
+      return eventLine(data)
     case 'rejected':
       return rejectLine(data)
     default:
       return `# ${kind} ${JSON.stringify(data)}`
   }
+}
+
+/** What is set on the person stands behind the properties, where it was sent beside them. */
+function eventLine({
+  captured_at: capturedAt,
+  event,
+  distinct_id: distinctId,
+  properties,
+  cut,
+  ...others
+}: Data): string {
+  const set = ['$set', '$set_once'].filter(name => name in others)
+  const parts = [JSON.stringify(properties), ...set.map(name => `${name} ${JSON.stringify(others[name])}`)]
+  return [capturedAt, event, distinctId, ...parts, ...(cut === true ? ['(cut)'] : [])].join('  ')
 }
 
 /** Enough to know it again; `--json` prints all of it, and so does the list of rejects. */

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseJson } from '#core/json.ts'
+import type { Data } from './live-view.ts'
+import { lineOf } from './tail-lines.ts'
+
+const at = '2026-11-22T01:02:27.290Z'
+
+function line(kind: string, json: string, isJson = false): string {
+  return lineOf(kind, parseJson(json) as Data, isJson)
+}
+
+function event(rest: string, isJson = false): string {
+  return line('event', `{"captured_at":"${at}","event":"paid","distinct_id":"ada",${rest}}`, isJson)
+}
+
+describe('a line of pennon tail', () => {
+  it('has the numbers of an event as its client wrote them, in a line and as JSON', () => {
+    const properties = '{"id":12345678901234567890,"price":1.50}'
+    assert.equal(event(`"properties":${properties}`), `${at}  paid  ada  ${properties}`)
+    assert.ok(event(`"properties":${properties}`, true).endsWith(`"properties":${properties}}`))
+  })
+
+  it('has what is set on the person, and says what is not all there', () => {
+    assert.equal(
+      event('"properties":{},"$set":{"plan":"pro"},"$set_once":{"from":"x"},"cut":true'),
+      `${at}  paid  ada  {}  $set {"plan":"pro"}  $set_once {"from":"x"}  (cut)`,
+    )
+  })
+
+  it('has the reason of a reject and the beginning of its body', () => {
+    const reject = {
+      received_at: at,
+      reason: 'missing_event_name',
+      field: 'event',
+      distinct_id: 'ada',
+      body: 'x'.repeat(201),
+    }
+    const shown = `${at}  rejected: missing_event_name (event)  ada  ${'x'.repeat(200)}…`
+    assert.equal(line('rejected', JSON.stringify(reject)), shown)
+  })
+
+  it('tells everything else by its name, and never moves the cursor', () => {
+    assert.equal(line('skipped', '{"count":null}'), '# skipped {"count":null}')
+    assert.equal(event('"properties":{"a":"\\u009b2J"}'), `${at}  paid  ada  {"a":"\\x9b2J"}`)
+  })
+})
