@@ -4,55 +4,27 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
-import type { ThinnedCall } from '#core/events/thin-flag-calls.ts'
-import type { JsonObject, JsonValue } from '#core/json.ts'
+import type { JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
-import { noEventUsage } from '#core/usage.ts'
-import type { EventCursor, EventQuery, EventRows, EventStore, EventView, ReplayQuery } from '#ports/event-store.ts'
+import type { EventCursor, EventQuery, EventStore, EventView } from '#ports/event-store.ts'
 import { anEvent, imported } from '../support/an-event.ts'
-import { aCapturedReplay } from '../support/captured-replays.ts'
-import type { fixedClock } from '../support/fixed-clock.ts'
+import { eventStoreJobContract } from './event-store-jobs.contract.ts'
+import { eventStoreReplayContract } from './event-store-replays.contract.ts'
+import { decemberMs, eventStoreSubject, novemberMs, type OpenedEventStore } from './event-store-subject.ts'
+import { eventStoreUsageContract } from './event-store-usage.contract.ts'
 import { rejectsContract } from './rejects.contract.ts'
 
-type TestClock = ReturnType<typeof fixedClock>
-
-const novemberMs = Date.parse('2026-11-05T10:00:00Z')
-const decemberMs = Date.parse('2026-12-02T10:00:00Z')
-
 /** `open` answers a migrated store, shared by the suite; every test takes a project of its own. */
-export function eventStoreContract(
-  adapter: string,
-  open: () => Promise<{ store: EventStore; clock: TestClock; close: () => Promise<void> }>,
-): void {
+export function eventStoreContract(adapter: string, open: () => Promise<OpenedEventStore>): void {
   describe(`EventStore on ${adapter}`, () => {
-    let store: EventStore
-    let clock: TestClock
-    let close: () => Promise<void>
-    let projectCount = 0
-    let jobCount = 1
-    const newProject = () => ++projectCount
-    const newJob = () => ++jobCount
+    let opened: OpenedEventStore
+    const subject = eventStoreSubject(() => opened)
+    const { insert, list, usage, newProject, newJob } = subject
 
     before(async () => {
-      const opened = await open()
-      store = opened.store
-      clock = opened.clock
-      close = opened.close
+      opened = await open()
     })
-    after(() => close())
-
-    const insert = (rows: Partial<EventRows>) => {
-      clock.advance(1)
-      return store.insert({ events: [], pendingEvents: [], overrides: [], replays: [], rejected: [], ...rows })
-    }
-    const list = async (projectId: number, over: Partial<EventQuery> = {}): Promise<readonly EventView[]> =>
-      (await store.listEvents({ projectId, descending: true, limit: 1000, ...over })).events
-    const usage = async (projectId: number, from = '2026-11-01', to = '2026-12-31') =>
-      (await store.countUsage(projectId, from, to)).map(({ day, eventsCharged, eventsImported }) => ({
-        day,
-        eventsCharged,
-        eventsImported,
-      }))
+    after(() => opened.close())
 
     it('gives an event back as it was stored', async () => {
       const projectId = newProject()
@@ -66,73 +38,8 @@ export function eventStoreContract(
       await insert({ events: [event] })
       const [view] = await list(projectId)
       const { chargedAtMs, groups, flags, sessionId, windowId, ...expected } = event
-      assert.deepEqual(view, { ...expected, createdAtMs: clock.nowMs() })
-      assert.deepEqual(await store.findEvent(projectId, event.uuid), view)
-    })
-
-    it('gives a replay back as it was stored, its items byte for byte', async () => {
-      const projectId = newProject()
-      const replay = aCapturedReplay(1, { projectId, distinctId: 'åda', items: new Uint8Array([0, 255, 10, 34, 128]) })
-      await insert({ replays: [replay] })
-      const { token, capturedAtMs, items, ...view } = replay
-      assert.deepEqual(await store.listReplays({ projectId, limit: 10 }), { replays: [view], next: null })
-      const found = await store.findReplay(projectId, replay.uuid)
-      assert.deepEqual(found?.replay, view)
-      assert.deepEqual([...found!.items!], [...items])
-      assert.equal(await store.findReplay(newProject(), replay.uuid), null)
-    })
-
-    it('replaces a replay that comes again, and keeps apart what differs in session or uuid', async () => {
-      const projectId = newProject()
-      const replay = aCapturedReplay(1, { projectId })
-      await insert({ replays: [replay, aCapturedReplay(2, { projectId })] })
-      await insert({ replays: [replay] })
-      await insert({
-        replays: [
-          { ...replay, sessionId: 'session-2' },
-          { ...replay, itemCount: 9 },
-        ],
-      })
-      const { replays } = await store.listReplays({ projectId, limit: 10 })
-      assert.deepEqual(replays.map(one => [one.uuid.slice(-1), one.sessionId, one.itemCount]).sort(), [
-        ['1', 'session-1', 9],
-        ['1', 'session-2', 1],
-        ['2', 'session-1', 1],
-      ])
-    })
-
-    it('lists replays newest first in pages, by session, distinct id and time', async () => {
-      const projectId = newProject()
-      const replays = Array.from({ length: 5 }, (_, n) =>
-        aCapturedReplay(n, {
-          projectId,
-          sessionId: `session-${n % 2}`,
-          distinctId: n < 3 ? 'ada' : 'bob',
-          timestampMs: novemberMs + Math.floor(n / 2),
-        }),
-      )
-      await insert({ replays })
-      const numbers = async (over: Partial<ReplayQuery>) =>
-        (await store.listReplays({ projectId, limit: 10, ...over })).replays.map(({ uuid }) => Number(uuid.slice(-1)))
-      assert.deepEqual(await numbers({}), [4, 3, 2, 1, 0])
-      assert.deepEqual(await numbers({ sessionId: 'session-1' }), [3, 1])
-      assert.deepEqual(await numbers({ distinctId: 'bob' }), [4, 3])
-      assert.deepEqual(await numbers({ afterMs: novemberMs, beforeMs: novemberMs + 2 }), [3, 2])
-      const first = await store.listReplays({ projectId, limit: 2 })
-      const second = await store.listReplays({ projectId, limit: 3, after: first.next! })
-      assert.deepEqual(
-        [...first.replays, ...second.replays].map(({ uuid }) => Number(uuid.slice(-1))),
-        [4, 3, 2, 1, 0],
-      )
-      assert.equal(second.next, null)
-    })
-
-    it('stores the other replays when one cannot be stored', async () => {
-      const projectId = newProject()
-      const replays = [0, 1, 2].map(n => aCapturedReplay(n, { projectId, ...(n === 1 ? { uuid: 'none' } : {}) }))
-      const { refused } = await insert({ replays })
-      assert.deepEqual(refused, [{ list: 'replays', index: 1, message: 'uuid is not a UUID' }])
-      assert.equal((await store.listReplays({ projectId, limit: 10 })).replays.length, 2)
+      assert.deepEqual(view, { ...expected, createdAtMs: subject.clock.nowMs() })
+      assert.deepEqual(await subject.store.findEvent(projectId, event.uuid), view)
     })
 
     it('counts a retried event once', async () => {
@@ -266,7 +173,7 @@ export function eventStoreContract(
         let cursor: EventCursor | null = null
         let pageCount = 0
         do {
-          const page: { events: readonly EventView[]; next: EventCursor | null } = await store.listEvents({
+          const page: { events: readonly EventView[]; next: EventCursor | null } = await subject.store.listEvents({
             projectId,
             descending,
             limit: 3,
@@ -303,9 +210,9 @@ export function eventStoreContract(
       assert.deepEqual(await names({ uuid: 'no uuid' }), [])
       assert.deepEqual(await names({ personId: "' OR 1 = 1 --" }), [])
       assert.deepEqual(await names({ afterMs: novemberMs + 1, beforeMs: novemberMs + 3 }), ['e2'])
-      assert.equal(await store.findEvent(projectId, 'no uuid'), null)
-      assert.equal(await store.findEvent(projectId, randomUUID()), null)
-      assert.equal(await store.findEvent(newProject(), events[0]!.uuid), null)
+      assert.equal(await subject.store.findEvent(projectId, 'no uuid'), null)
+      assert.equal(await subject.store.findEvent(projectId, randomUUID()), null)
+      assert.equal(await subject.store.findEvent(newProject(), events[0]!.uuid), null)
     })
 
     it('filters by the text form of properties', async () => {
@@ -398,263 +305,6 @@ export function eventStoreContract(
       assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 30, eventsImported: 0 }])
     })
 
-    it('hides pending rows until their job is published, and publishing can be repeated', async () => {
-      const projectId = newProject()
-      const [job, otherJob] = [newJob(), newJob()]
-      const live = anEvent({ projectId, propertiesJson: '{"from":"live"}' })
-      const own = anEvent({ projectId, timestampMs: novemberMs - 86_400_000 })
-      await insert({ events: [live] })
-      await insert({
-        pendingEvents: [
-          imported(live, job, { propertiesJson: '{"from":"import"}' }),
-          imported(own, job),
-          imported(own, job, { uuid: randomUUID(), capturedAtMs: decemberMs }),
-          imported(own, otherJob),
-        ],
-      })
-      assert.deepEqual(
-        (await list(projectId)).map(event => event.propertiesJson),
-        ['{"from":"live"}'],
-      )
-      await store.publishJob(job)
-      await store.publishJob(job)
-      assert.equal((await list(projectId)).length, 3)
-      assert.equal((await store.findEvent(projectId, live.uuid))!.propertiesJson, '{"from":"live"}')
-      assert.deepEqual(await usage(projectId), [
-        { day: '2026-11-04', eventsCharged: 0, eventsImported: 1 },
-        { day: '2026-11-05', eventsCharged: 1, eventsImported: 0 },
-        { day: '2026-12-02', eventsCharged: 0, eventsImported: 1 },
-      ])
-    })
-
-    it('discards a job’s rows, pending and published, and leaves those of others', async () => {
-      const projectId = newProject()
-      const job = newJob()
-      const longId = job * 10 // its partitions' names begin with the job's digits
-      jobCount = longId
-      const event = anEvent({ projectId })
-      await insert({
-        events: [anEvent({ projectId })],
-        pendingEvents: [imported(event, job), imported(event, longId), imported(anEvent({ projectId }), job)],
-      })
-      await store.publishJob(job)
-      await store.publishJob(longId)
-      await insert({ pendingEvents: [imported(anEvent({ projectId }), job)] })
-      await store.discardJob(job)
-      await store.discardJob(job)
-      await store.publishJob(job)
-      const events = await list(projectId)
-      assert.deepEqual(new Set(events.map(each => each.importJobId)), new Set([0, longId]))
-      assert.equal(events.length, 2)
-    })
-
-    it('refuses to publish or discard what has no partition of its own', () => {
-      assert.throws(() => store.discardJob(1))
-      assert.throws(() => store.publishJob(0))
-    })
-
-    it('counts usage by day of acceptance, charged and imported apart', async () => {
-      const projectId = newProject()
-      const at = (text: string) => Date.parse(text)
-      await insert({
-        events: [
-          anEvent({ projectId, capturedAtMs: at('2026-11-05T00:00:00Z') }),
-          anEvent({ projectId, capturedAtMs: at('2026-11-05T23:59:59.999Z') }),
-          anEvent({ projectId, capturedAtMs: at('2026-11-06T00:00:00Z'), timestampMs: at('1950-01-01T00:00:00Z') }),
-          imported(anEvent({ projectId, capturedAtMs: at('2026-11-06T12:00:00Z') }), 1),
-          imported(anEvent({ projectId, capturedAtMs: at('2026-11-07T12:00:00Z') }), newJob()),
-          anEvent({ projectId: newProject() }),
-        ],
-      })
-      assert.deepEqual(await usage(projectId, '2026-11-05', '2026-11-06'), [
-        { day: '2026-11-05', eventsCharged: 2, eventsImported: 0 },
-        { day: '2026-11-06', eventsCharged: 1, eventsImported: 1 },
-      ])
-    })
-
-    it('counts exceptions, AI events and survey responses beside all live events, each once, and no imported ones', async () => {
-      const projectId = newProject()
-      const of = (event: string, propertiesJson = '{}') => anEvent({ projectId, event, propertiesJson })
-      const events = [
-        of('$exception'),
-        of('$ai_generation'),
-        of('$ai_anything'),
-        of('$ai'),
-        of('survey sent', '{"$survey_id":"s"}'),
-        of('survey shown'),
-        of('survey dismissed', '{"a":{"$product_tour_id":1}}'),
-        of('survey sent', '{"$product_tour_id":"tour"}'),
-        of('survey sent', '{"\\u0024product_tour_id":null}'),
-        of('survey abandoned'),
-      ]
-      await insert({ events: [...events, ...events] })
-      await insert({ events: [...events, imported(of('$exception'), 1), imported(of('survey sent'), newJob())] })
-      const nextDay = Date.parse('2026-11-06T00:00:00Z')
-      await insert({ events: [anEvent({ projectId, capturedAtMs: nextDay })] })
-      assert.deepEqual(await store.countUsage(projectId, '2026-11-01', '2026-11-30'), [
-        {
-          ...noEventUsage,
-          day: '2026-11-05',
-          eventsCharged: 10,
-          exceptions: 1,
-          llmEvents: 2,
-          surveyResponses: 3,
-          eventsImported: 2,
-        },
-        { ...noEventUsage, day: '2026-11-06', eventsCharged: 1 },
-      ])
-    })
-
-    it('counts a recorded session on the day on which its first replay arrived, sent again or going on', async () => {
-      const projectId = newProject()
-      const at = (n: number, sessionId: string, day: string) =>
-        aCapturedReplay(n, { projectId, sessionId, receivedAtMs: Date.parse(day) })
-      const replays = [
-        at(1, 'a', '2026-11-05T23:00:00Z'),
-        at(2, 'a', '2026-11-05T23:30:00Z'),
-        at(3, 'a', '2026-11-06T00:30:00Z'),
-        at(4, 'b', '2026-11-06T00:00:00Z'),
-        at(5, 'c', '2026-11-07T23:59:59.999Z'),
-      ]
-      await insert({ events: [anEvent({ projectId })], replays })
-      await insert({ replays: [...replays, aCapturedReplay(6, { projectId: newProject() })] })
-      const days = [
-        { ...noEventUsage, day: '2026-11-05', eventsCharged: 1, recordings: 1 },
-        { ...noEventUsage, day: '2026-11-06', recordings: 1 },
-        { ...noEventUsage, day: '2026-11-07', recordings: 1 },
-      ]
-      assert.deepEqual(await store.countUsage(projectId, '2026-11-01', '2026-11-30'), days)
-      assert.deepEqual(await store.countUsage(projectId, '2026-11-06', '2026-11-06'), [days[1]])
-    })
-
-    it('counts usage on the day of charge, whatever month the copy that counts arrived in', async () => {
-      const projectId = newProject()
-      const event = anEvent({ projectId })
-      await insert({ events: [event] })
-      await insert({ events: [{ ...event, capturedAtMs: decemberMs }] })
-      assert.deepEqual(await usage(projectId), [{ day: '2026-11-05', eventsCharged: 1, eventsImported: 0 }])
-      assert.deepEqual(await usage(projectId, '2026-11-05', '2026-11-05'), await usage(projectId))
-      assert.deepEqual(await usage(projectId, '2026-12-01', '2026-12-31'), [])
-      assert.equal((await list(projectId))[0]!.capturedAtMs, decemberMs)
-    })
-
-    it('says when the copy that counts was charged, of live events only', async () => {
-      const projectId = newProject()
-      const chargedAtMs = novemberMs - 86_400_000
-      const [twice, live, onlyImported, unknown] = ['twice', 'live', 'imported', 'unknown'].map(name =>
-        anEvent({ projectId, event: name }),
-      ) as [StoredEvent, StoredEvent, StoredEvent, StoredEvent]
-      await insert({ events: [{ ...twice, chargedAtMs }, live] })
-      await insert({ events: [{ ...twice, chargedAtMs: chargedAtMs + 5, capturedAtMs: decemberMs }] })
-      await insert({ events: [imported(live, newJob(), { capturedAtMs: decemberMs }), imported(onlyImported, 1)] })
-      assert.deepEqual(
-        await store.findChargedTimes([
-          unknown,
-          { ...live, timestampMs: live.timestampMs + 1000 },
-          twice,
-          onlyImported,
-          twice,
-          { ...live, distinctId: 'bob' },
-          { ...live, projectId: newProject() },
-          { ...live, timestampMs: live.timestampMs + 86_400_000 },
-          { ...live, uuid: 'no uuid' },
-        ]),
-        [null, live.chargedAtMs, chargedAtMs + 5, null, chargedAtMs + 5, null, null, null, null],
-      )
-      assert.deepEqual(await store.findChargedTimes([]), [])
-    })
-
-    it('says when events of any name and time were charged, thousands at once', async () => {
-      const projectId = newProject()
-      const texts = [
-        `quotes ' " \` \\ \n \t \r`,
-        'NUL \u0000',
-        '漢字🏴‍☠️',
-        '{x:String} \\N NULL',
-        '',
-        '\\',
-        'é'.repeat(400),
-      ]
-      const times = ['1900-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '2026-10-01T12:00:00Z', '2299-12-31T23:59:59Z']
-      const events = Array.from({ length: 3_000 }, (_, n) =>
-        anEvent({
-          projectId,
-          event: texts[n % texts.length]!,
-          distinctId: `${texts[(n >> 3) % texts.length]}${n % 2 === 0 ? '' : n}`,
-          timestampMs: Date.parse(times[n % times.length]!),
-          capturedAtMs: novemberMs + n,
-        }),
-      )
-      await insert({ events })
-      assert.deepEqual(
-        await store.findChargedTimes(events),
-        events.map(event => event.chargedAtMs),
-      )
-    })
-
-    it('knows which kinds of flag calls are stored, and counts those that are not, each once', async () => {
-      const projectId = newProject()
-      const call = (over: Partial<StoredEvent> = {}) =>
-        anEvent({
-          projectId,
-          event: '$feature_flag_called',
-          timestampMs: novemberMs,
-          capturedAtMs: novemberMs,
-          ...over,
-        })
-      const variant =
-        '{"$feature_flag":"a","$feature_flag_response":"test","$groups":{"b":"x","c":12345678901234567890},"other":1}'
-      const [first, copy, off] = [
-        call({ propertiesJson: variant }),
-        call({ propertiesJson: variant }),
-        call({ propertiesJson: '{"$feature_flag":"é\'","$feature_flag_response":false}' }),
-      ]
-      const elsewhere = [
-        call({ distinctId: 'bob' }),
-        call({ timestampMs: novemberMs + 86_400_000 }),
-        call({ event: 'e' }),
-        imported(call(), 1),
-      ]
-      await insert({ events: [first, copy, off, ...elsewhere] })
-      const found = await store.findFlagCalls([first, call(), { ...off, uuid: 'no uuid' }])
-      const kind = { projectId, distinctId: first.distinctId, day: '2026-11-05' }
-      assert.deepEqual(
-        found
-          .map(({ timestampMs, ...of }) => ({ ...of, day: new Date(timestampMs).toISOString().slice(0, 10) }))
-          .toSorted((a, b) => b.uuids.length - a.uuids.length),
-        [
-          {
-            ...kind,
-            properties: parseJson(variant.replace(',"other":1', '')) as JsonObject,
-            uuids: [first.uuid],
-          },
-          { ...kind, properties: { $feature_flag: "é'", $feature_flag_response: false }, uuids: [] },
-        ],
-      )
-      assert.deepEqual(await store.findFlagCalls([]), [])
-      const many = Array.from({ length: 3_000 }, (_, n) => call({ distinctId: `${'漢'.repeat(80)}${n}` }))
-      assert.deepEqual(await store.findFlagCalls(many), [])
-
-      const thinned = (over: Partial<ThinnedCall> = {}): ThinnedCall => ({
-        projectId,
-        uuid: randomUUID(),
-        distinctId: 'ada',
-        timestampMs: novemberMs,
-        chargedAtMs: novemberMs,
-        flag: 'a',
-        response: 'test',
-        ...over,
-      })
-      const twice = thinned()
-      const calls = [twice, thinned(), thinned({ chargedAtMs: decemberMs }), thinned({ projectId: newProject() })]
-      await insert({ thinned: calls })
-      await insert({ thinned: [{ ...twice, chargedAtMs: decemberMs }] })
-      assert.deepEqual(await usage(projectId), [
-        { day: '2026-11-05', eventsCharged: 8, eventsImported: 1 },
-        { day: '2026-12-02', eventsCharged: 1, eventsImported: 0 },
-      ])
-    })
-
     it('says where distinct ids lead, by the last override of the highest version, thousands at once', async () => {
       const projectId = newProject()
       const override = (distinctId: string, version: number, of = projectId) => ({
@@ -670,27 +320,30 @@ export function eventStoreContract(
       await insert({ overrides: [first, ...many, ...odd, elsewhere] })
       await insert({ overrides: [second] })
       const found = async (ids: Parameters<EventStore['findOverrides']>[0]) =>
-        (await store.findOverrides(ids)).toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1))
+        (await subject.store.findOverrides(ids)).toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1))
       assert.deepEqual(await found([second, { projectId, distinctId: 'b' }]), [first])
       await insert({ overrides: [third] })
       assert.deepEqual(await found([first]), [third])
       const asked = [...many, ...odd].toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1))
       assert.deepEqual(await found(asked), asked)
-      assert.deepEqual(await store.findOverrides([]), [])
+      assert.deepEqual(await subject.store.findOverrides([]), [])
     })
 
-    rejectsContract(() => store, newProject)
+    eventStoreReplayContract(subject)
+    eventStoreJobContract(subject)
+    eventStoreUsageContract(subject)
+    rejectsContract(() => subject.store, newProject)
 
     it('answers an aborted query with the signal’s reason', async () => {
       const reason = new Error('the client went away')
       await assert.rejects(
-        store.listEvents({ projectId: newProject(), descending: true, limit: 1 }, AbortSignal.abort(reason)),
+        subject.store.listEvents({ projectId: newProject(), descending: true, limit: 1 }, AbortSignal.abort(reason)),
         reason,
       )
     })
 
     it('can be migrated again while it is used', async () => {
-      await Promise.all([store.migrate(), store.migrate(), store.ping()])
+      await Promise.all([subject.store.migrate(), subject.store.migrate(), subject.store.ping()])
     })
   })
 }
