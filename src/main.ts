@@ -73,10 +73,10 @@ program
   .description('print events of a running instance as they come in')
   .option('--url <url>', 'where its private API is; the address that HOST and PORT say unless given')
   .option('--project <id>', 'id of the project', '@current')
-  .option('--event <name>', 'only events of this name; may be repeated', repeated, [])
-  .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated, [])
-  .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', repeated, [])
-  .option('--property <key=value>', 'only events with this property; repeated, with all of them', repeated, [])
+  .option('--event <name>', 'only events of this name; may be repeated', repeated)
+  .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated)
+  .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', repeated)
+  .option('--property <key=value>', 'only events with this property; repeated, with all of them', repeated)
   .option('--historical', 'also imports')
   .option('--no-rejected', 'without what was refused')
   .option('--json', 'print the whole of each message as JSON')
@@ -85,9 +85,9 @@ program
     `
 The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY. Options of different names have to hold together.
 
-Lanes are main, overflow, error_tracking, heatmaps, warnings, ai and historical; all but historical unless some are given.
-A property is compared as text: n=3 finds the number 3 too. Refused requests are shown whatever --property says; they
-often lack what they could be chosen by.
+Lanes are main, overflow, error_tracking, heatmaps, warnings, ai, replay (only what was refused) and historical; all but
+historical unless some are given. A property is compared as text: n=3 finds the number 3 too. What was refused is shown
+whatever --property says, since it often lacks what it could be chosen by.
 
 When the instance starts again or the connection breaks, that is said on stderr, and the view comes back by itself. A key or
 a project that is refused ends it with exit code 2.
@@ -126,7 +126,7 @@ program
   })
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
-function repeated(value: string, before: readonly string[]): string[] {
+function repeated(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }
 

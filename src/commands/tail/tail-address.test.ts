@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { type TailOptions, tailAddress } from './tail-address.ts'
 
 const here = { host: '127.0.0.1', port: 8000, adminPort: null }
-const nothing: TailOptions = { project: '@current', event: [], distinctId: [], lane: [], property: [], rejected: true }
+const nothing: TailOptions = { project: '@current', rejected: true }
 
 function viewOf(options: Partial<TailOptions>, place: Parameters<typeof tailAddress>[1] = here): URL {
   const address = tailAddress({ ...nothing, ...options }, place)

@@ -7,12 +7,12 @@ import type { Config } from '../../config.ts'
 export interface TailOptions {
   readonly url?: string
   readonly project: string
-  readonly event: readonly string[]
-  readonly distinctId: readonly string[]
+  readonly event?: readonly string[]
+  readonly distinctId?: readonly string[]
   /** Each may be several, separated by commas. */
-  readonly lane: readonly string[]
+  readonly lane?: readonly string[]
   /** `key=value`; all of them have to hold. */
-  readonly property: readonly string[]
+  readonly property?: readonly string[]
   readonly historical?: boolean
   /** False: without rejects. */
   readonly rejected: boolean
@@ -45,7 +45,7 @@ function ownAddress({ host, port, adminPort }: Pick<Config, 'host' | 'port' | 'a
 }
 
 function queryOf(options: TailOptions): Result<URLSearchParams, string> {
-  const { event, distinctId, lane, historical, rejected } = options
+  const { event = [], distinctId = [], lane = [], property = [], historical, rejected } = options
   const query = new URLSearchParams()
   for (const [option, name, values] of [
     ['--event', 'event', event],
@@ -59,7 +59,7 @@ function queryOf(options: TailOptions): Result<URLSearchParams, string> {
   }
   if (historical && lane.length === 0) query.set('historical', 'true')
   if (!rejected) query.set('rejected', 'false')
-  const properties = options.property.map(equalityOf)
+  const properties = property.map(equalityOf)
   if (properties.includes(null)) return err('--property is key=value, such as plan=pro.')
   if (properties.length > 0) query.set('properties', JSON.stringify(properties))
   return ok(query)
