@@ -213,6 +213,7 @@ describe('prepareEvents', () => {
       refusal: 'missing_distinct_id',
       index: 1,
       field: 'batch.1.distinct_id',
+      item: { uuid: '', name: 'signed up', distinctId: ' ' },
     })
   })
   it('leaves out events of an import whose time cannot be read, and keeps the others', () => {
