@@ -8,17 +8,12 @@ import { PortError } from '#ports/port-error.ts'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { filledLane, openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { LaneWriter } from './lane-writer.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
 import { createSegment, listSegments } from './segment-file.ts'
-import { openSqliteLogReader } from './sqlite-log-reader.ts'
-import {
-  openSqliteLogWriter,
-  type SqliteLogWriter,
-  type SqliteLogWriterOptions,
-  type Synced,
-} from './sqlite-log-writer.ts'
+import { openSqliteLogWriter, type SqliteLogWriterOptions, type Synced } from './sqlite-log-writer.ts'
 
 describe('sqlite-log writer', () => {
   it('resolves an append only after the commit that holds it was synced', async t => {
@@ -280,124 +275,6 @@ describe('sqlite-log writer', () => {
   })
 })
 
-describe('sqlite-log reader', () => {
-  it('reports a damaged record in the middle and reads the rest', async t => {
-    const { folder, writer } = await openedWriter(t)
-    await writer.append('main', encodedEvents([1, 2, 3, 4].map(n => aCapturedEvent(n))))
-    await writer.append('main', encodedEvents([aCapturedEvent(5)]))
-    changeFrame(folder, 0, body => {
-      body[body.indexOf('person-2')]! ^= 1
-    })
-    const { records, nextOffset } = await openedReader(t, folder).read('main', 0, { recordCountMax: 9, bytesMax: 1e6 })
-    assert.deepEqual(distinctIds(records), ['person-1', 'damaged', 'person-3', 'person-4', 'person-5'])
-    assert.equal(nextOffset, 5)
-    const damaged = records[1]!
-    assert.ok(damaged.kind === 'damaged' && Buffer.from(damaged.body).includes('phc_test_token'))
-  })
-
-  it('accounts for every record behind a damaged length, so that offsets stay what they were', async t => {
-    const { folder, writer } = await openedWriter(t)
-    await writer.append('main', encodedEvents([1, 2, 3].map(n => aCapturedEvent(n))))
-    await writer.append('main', encodedEvents([aCapturedEvent(4)]))
-    changeFrame(folder, 0, body => {
-      body[3] = 0xff
-    })
-    const chunk = await openedReader(t, folder).read('main', 0, { recordCountMax: 9, bytesMax: 1e6 })
-    assert.deepEqual(distinctIds(chunk.records), ['damaged', 'damaged', 'damaged', 'person-4'])
-    assert.equal(chunk.nextOffset, 4)
-  })
-
-  it('names a segment that is no longer readable, after handing out what lies before it', async t => {
-    const folder = tempDir(t)
-    const segments = await filledLane(t, folder)
-    const broken = segments[1]!
-    writeFileSync(broken.path, Buffer.alloc(40_000, 7))
-    const reader = openedReader(t, folder)
-    const before = await reader.read('main', 0, { recordCountMax: 10_000, bytesMax: 1e9 })
-    assert.equal(before.nextOffset, broken.firstOffset)
-    for (let attempt = 0; attempt < 2; attempt++) {
-      await assert.rejects(reader.read('main', before.nextOffset, { recordCountMax: 9, bytesMax: 1e6 }), error => {
-        assert.ok(error instanceof PortError && error.code === 'corrupt' && !error.retryable)
-        assert.ok(error.message.includes(broken.path))
-        return true
-      })
-    }
-    const behind = await readAll(reader, 'main', 100, segments[2]!.firstOffset)
-    assert.equal(distinctIds(behind)[0], `person-${segments[2]!.firstOffset}`)
-  })
-
-  it('frees the space of an unreadable segment once it is behind the position', async t => {
-    const folder = tempDir(t)
-    const segments = await filledLane(t, folder)
-    writeFileSync(segments[0]!.path, Buffer.alloc(40_000, 7))
-    utimesSync(segments[0]!.path, 1_000, 1_000)
-    const reader = openedReader(t, folder)
-    const behind = segments[1]!.firstOffset
-    assert.deepEqual(await reader.deleteBehind('main', behind, 2_000_000), { deletedSegmentCount: 1 })
-    assert.equal(existsSync(segments[0]!.path), false)
-  })
-
-  it('takes a segment of another version for unreadable', async t => {
-    const folder = tempDir(t)
-    const [first] = await filledLane(t, folder)
-    const db = new Database(first!.path)
-    db.pragma('user_version = 2')
-    db.close()
-    const reader = openedReader(t, folder)
-    await assert.rejects(reader.read('main', 0, { recordCountMax: 9, bytesMax: 1e6 }), { code: 'corrupt' })
-  })
-
-  it('skips nothing when a listing missed a segment that was made meanwhile', async t => {
-    const folder = tempDir(t)
-    const [first, second, third] = await filledLane(t, folder)
-    let listingCount = 0
-    const reader = openSqliteLogReader({
-      folder,
-      // The first listing after the end of what was known holds the third segment, and not the second.
-      list: laneFolder => {
-        const names = listSegments(laneFolder)
-        listingCount++
-        if (listingCount === 1) return names.slice(0, 1)
-        return listingCount === 2 ? names.filter(({ firstOffset }) => firstOffset !== second!.firstOffset) : names
-      },
-    })
-    t.after(() => reader.close())
-    const all = { recordCountMax: 1_000, bytesMax: 1e9 }
-    const { nextOffset } = await reader.read('main', first!.firstOffset, all)
-    assert.equal(nextOffset, second!.firstOffset)
-    const chunk = await reader.read('main', nextOffset, all)
-    assert.equal(chunk.firstOffset, second!.firstOffset)
-    assert.ok(chunk.nextOffset > third!.firstOffset)
-  })
-
-  it('goes on when another reader deleted the segments that it knew', async t => {
-    const folder = tempDir(t)
-    const segments = await filledLane(t, folder)
-    const reader = openedReader(t, folder)
-    await reader.read('main', 0, { recordCountMax: 1, bytesMax: 1 })
-    const kept = segments.at(-1)!.firstOffset
-    await openedReader(t, folder).deleteBehind('main', kept, Number.MAX_SAFE_INTEGER)
-    const chunk = await reader.read('main', segments[1]!.firstOffset, { recordCountMax: 1, bytesMax: 1 })
-    assert.equal(chunk.firstOffset, kept)
-  })
-})
-
-async function openedWriter(
-  t: TestContext,
-  options: Partial<SqliteLogWriterOptions> = {},
-  folder = tempDir(t),
-): Promise<{ folder: string; writer: SqliteLogWriter }> {
-  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9, lanes: ['main'], ...options })
-  t.after(() => writer.close())
-  return { folder, writer }
-}
-
-function openedReader(t: TestContext, folder: string) {
-  const reader = openSqliteLogReader({ folder })
-  t.after(() => reader.close())
-  return reader
-}
-
 function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>): Worker {
   const workerData: LogThreadOptions = {
     lane: 'main',
@@ -408,19 +285,6 @@ function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>
     ...options,
   }
   return new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData })
-}
-
-/** Several small segments of closed files; event n lies at offset n. */
-async function filledLane(t: TestContext, folder: string) {
-  const { writer } = await openedWriter(t, { segmentBytesMax: 50_000 }, folder)
-  for (let n = 0; n < 60; n++) {
-    const propertiesJson = JSON.stringify({ pad: 'x'.repeat(3_000) })
-    await writer.append('main', encodedEvents([aCapturedEvent(n, { propertiesJson })]))
-  }
-  await writer.close()
-  const segments = listSegments(join(folder, 'main'))
-  assert.ok(segments.length >= 4)
-  return segments
 }
 
 /** Stands in for another process in the middle of a commit. */
@@ -441,12 +305,4 @@ function frameCount(folder: string): unknown {
   } finally {
     db.close()
   }
-}
-
-function changeFrame(folder: string, firstOffset: number, change: (body: Buffer) => void): void {
-  const db = new Database(listSegments(join(folder, 'main')).at(-1)!.path)
-  const body = db.prepare('SELECT body FROM frames WHERE first_offset = ?').pluck().get(firstOffset) as Buffer
-  change(body)
-  db.prepare('UPDATE frames SET body = ? WHERE first_offset = ?').run(body, firstOffset)
-  db.close()
 }
