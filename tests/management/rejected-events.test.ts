@@ -187,6 +187,9 @@ describe('a replay', () => {
       [missing]: 'not_found',
     })
     assert.equal(body.counts.cannot, 3)
+    const world = await startReplayWorld(t, [older, aReject(1, 3, { body: 'x'.repeat(65_534) })])
+    const told = (await world.list()).results.map((r: { body_cut: boolean }) => r.body_cut)
+    assert.deepEqual(told.toSorted(), [false, true], 'a body that fills its room was cut')
   })
 
   it('goes through a filter oldest first, a call at a time, and leaves out what was replayed', async t => {
