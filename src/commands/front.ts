@@ -40,10 +40,9 @@ export async function front(): Promise<void> {
   } catch (cause) {
     tell({ type: 'listen_failed', message: (cause as Error).message })
   }
-  setInterval(
-    async () => tell({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() }),
-    reportEveryMs,
-  ).unref()
+  const report = async () => tell({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() })
+  setInterval(report, reportEveryMs).unref()
+  await report()
 }
 
 /** The host of a front whose supervisor is another process. */

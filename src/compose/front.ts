@@ -61,6 +61,7 @@ import {
 import { parseTrustedProxies, type TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
+import type { ProcessingState } from '../processes/messages.ts'
 import { version } from '../version.ts'
 import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
@@ -82,7 +83,7 @@ const lastFlushMsMax = 1_500
 export interface FrontHost {
   /** Tells the worker that a lane has something new. Cheap and repeatable. */
   nudge(lane: LogLane): void
-  processingState(): string
+  processingState(): ProcessingState
   /** Latest numbers of the other processes. @param own what is shown beside them. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }

@@ -4,11 +4,20 @@ import type { LogLane } from '#core/events/captured-event.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 
 /**
- * `ok`, or why events are not being processed. Of the worker's own words: `starting`, `waiting_for_log`, `waiting_for_state`,
- * `waiting_for_event_store`, `stopped`; of its supervisor's: `starting`, `restarting`, `not_answering`. Each has its row in
- * docs/operating/monitoring.md.
+ * `ok`, or why events are not being processed: first what the worker says, then what only its supervisor knows. Each has its
+ * row in docs/operating/monitoring.md.
  */
-export type ProcessingState = string
+export const processingStates = [
+  'ok',
+  'starting',
+  'waiting_for_log',
+  'waiting_for_state',
+  'waiting_for_event_store',
+  'stopped',
+  'restarting',
+  'not_answering',
+] as const
+export type ProcessingState = (typeof processingStates)[number]
 
 export type FromWorker =
   | { readonly type: 'processing'; readonly state: ProcessingState }
