@@ -2,6 +2,7 @@
 // log has it. Knows nothing of HTTP; `http/handlers/replay.ts` turns outcomes into answers.
 
 import type { RejectedBody } from '#core/events/captured-event.ts'
+import type { RefusedItem } from '#core/events/incoming-event.ts'
 import { type ReplayRefusal, refusedReplayFields } from '#core/events/prepare-replay.ts'
 import type { QuotaResource } from '#core/events/quota-resource.ts'
 import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
@@ -43,7 +44,13 @@ export type ReplayOutcome =
 /** A request that was read elsewhere, for no project yet. */
 export type ReplayRequest =
   | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
-  | { readonly kind: 'unfit'; readonly token: string; readonly refusal: ReplayRefusal; readonly body: RejectedBody }
+  | {
+      readonly kind: 'unfit'
+      readonly token: string
+      readonly refusal: ReplayRefusal
+      readonly body: RejectedBody
+      readonly item: RefusedItem
+    }
 
 export interface ReplayService {
   capture(request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome>
@@ -76,9 +83,9 @@ export function createReplayService(dependencies: ReplayServiceDependencies): Re
       return { kind: 'over_quota' }
     }
     if (request.kind === 'unfit') {
-      const { token, refusal, body } = request
+      const { token, refusal, body, item } = request
       const field = refusedReplayFields[refusal]
-      dependencies.keepRefused({ token, reason: refusal, field, body, lane: 'replay' }, receivedAtMs)
+      dependencies.keepRefused({ token, reason: refusal, field, body, item, lane: 'replay' }, receivedAtMs)
       return { kind: 'unfit', refusal }
     }
     atOnce(assignProject(request.record.bytes, project.id))

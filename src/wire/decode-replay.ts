@@ -2,6 +2,7 @@
 // small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
 import type { RejectedBody } from '#core/events/captured-event.ts'
+import type { RefusedItem } from '#core/events/incoming-event.ts'
 import { prepareReplay, type ReceivedReplay, type ReplayRefusal } from '#core/events/prepare-replay.ts'
 import { bodyToLookAt } from '#core/events/reject-body.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
@@ -25,6 +26,8 @@ export type PreparedReplay =
       readonly refusal: ReplayRefusal
       /** What was sent, decoded and cut for the reject store. */
       readonly body: RejectedBody
+      /** Its first element. */
+      readonly item: RefusedItem
     }
   | RefusedCapture
 
@@ -71,9 +74,9 @@ function decode(
     return { kind: 'refused', error, token, body: token === null ? '' : bodyToLookAt(payload.value.text) }
   }
   if (parsed.value === 'too_much_work') return 'too_much_work'
-  const { token } = parsed.value
+  const { token, uuid, distinctId } = parsed.value
   const prepared = prepareReplay(parsed.value, received)
-  return typeof prepared === 'string'
-    ? { kind: 'unfit', token, refusal: prepared, body: bodyToLookAt(payload.value.text) }
-    : { kind: 'prepared', token, record: prepared }
+  if (typeof prepared !== 'string') return { kind: 'prepared', token, record: prepared }
+  const item = { uuid: uuid ?? '', name: '$snapshot', distinctId: distinctId ?? '' }
+  return { kind: 'unfit', token, refusal: prepared, body: bodyToLookAt(payload.value.text), item }
 }

@@ -197,6 +197,7 @@ describe('the replay endpoint', () => {
         [null, 'invalid_json', '', 'replay', false],
       ],
     )
+    assert.deepEqual(server.refused[0]!.item, { uuid: '', name: '$snapshot', distinctId: 'ada' })
   })
 
   it('answers only when the log has the record, and 503 with a pause when the log refuses', async t => {
