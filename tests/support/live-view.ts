@@ -1,0 +1,98 @@
+// A live view on a log and a clock of a test, and those who watch it.
+
+import assert from 'node:assert/strict'
+import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
+import { type CapturedEvent, lanes } from '#core/events/captured-event.ts'
+import type { LiveFilter } from '#core/live/live-filter.ts'
+import type { EventLogReader } from '#ports/event-log.ts'
+import { createLiveEvents } from '#services/live-events.ts'
+import type { LiveMessages, LiveReader, LiveRequest } from '#services/live-watcher.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { aCapturedEvent, encodedEvents } from './captured-events.ts'
+import { movedTime } from './moved-time.ts'
+
+export const everything: LiveFilter = {
+  events: null,
+  distinctIds: null,
+  lanes: new Set(lanes.filter(lane => lane !== 'historical')),
+  properties: [],
+  rejected: true,
+}
+
+const bytes = (value: unknown) => Buffer.from(`${JSON.stringify(value)}\n`)
+const messages: LiveMessages = {
+  event: (event, lane, offset) => bytes(['event', event.distinctId, `${lane}:${offset}`, event.setJson ?? '']),
+  reject: reject => bytes(['rejected', reject.reason]),
+  skipped: counts => bytes(['skipped', counts]),
+  lost: (lane, reason) => bytes(['lost', lane, reason]),
+  end: reason => bytes(['end', reason]),
+  heartbeat: bytes(['beat']),
+}
+
+/** Takes messages at once, or when the test says so. */
+export function aReader(takesAtOnce = true) {
+  const heard: unknown[][] = []
+  const waiting: (() => void)[] = []
+  const hear = (message: Uint8Array) => void heard.push(JSON.parse(Buffer.from(message).toString()))
+  const reader: LiveReader = {
+    begin: offsets => void heard.push(['begin', offsets]),
+    write: (batch, taken) => {
+      batch.forEach(hear)
+      if (takesAtOnce) taken()
+      else waiting.push(taken)
+    },
+    end: hear,
+    drop: () => void heard.push(['drop']),
+  }
+  const of = (kind: string) => heard.filter(message => message[0] === kind)
+  return { reader, heard, of, take: () => waiting.shift()?.() }
+}
+
+export function aView(
+  over: { watchersMax?: number; watchersPerProjectMax?: number; log?: Partial<EventLogReader> } = {},
+) {
+  const time = movedTime()
+  const metrics = createMetrics()
+  const log = createMemoryEventLog({ nowMs: time.monotonicNowMs })
+  const live = createLiveEvents({
+    watchersMax: 100,
+    watchersPerProjectMax: 100,
+    eventsPerSecondMax: 200,
+    ...over,
+    log: { ...log, ...over.log },
+    messages,
+    metrics,
+    logger: silentLogger(),
+    nowMs: time.monotonicNowMs,
+    workedMs: time.monotonicNowMs,
+    ...time,
+  })
+  const enter = (request: Partial<LiveRequest> = {}) =>
+    live.enter({ projectId: 1, filter: everything, accessKey: 'k', whyNot: async () => null, ...request })
+  return {
+    live,
+    log,
+    time,
+    enter,
+    watch: async (request: Partial<LiveRequest> = {}, takesAtOnce = true) => {
+      const entered = await enter(request)
+      assert.ok(entered.ok)
+      const watcher = aReader(takesAtOnce)
+      entered.value.watch(watcher.reader)
+      return { ...watcher, leave: entered.value.leave }
+    },
+    /** Accepts events and says so, as the log of this front does. */
+    accept: async (events: readonly CapturedEvent[]) => {
+      await log.append('main', encodedEvents(events))
+      live.wake('main')
+    },
+    open: async () => (await metrics.liveViews.get()).values[0]!.value,
+    dropped: async () => (await metrics.liveViewsDropped.get()).values[0]!.value,
+  }
+}
+
+export const someEvents = (count: number, over: Partial<CapturedEvent> = {}) =>
+  Array.from({ length: count }, (_, n) => aCapturedEvent(n, over))
+export const sum = (skipped: unknown[][]) =>
+  skipped.flatMap(([, counts]) => Object.values(counts as object)).reduce((total, count) => total + count, 0)
