@@ -48,7 +48,7 @@ import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import { startRefusedCounter } from '#services/refused-counter.ts'
 import { createRejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 import { decodeReject } from '#wire/decode-reject.ts'
 import {
@@ -63,6 +63,7 @@ import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { ProcessingState } from '../processes/messages.ts'
 import { version } from '../version.ts'
+import { composeHealth } from './health.ts'
 import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
 import { logFolder, openEventStore, openPayloadCipher } from './stores.ts'
@@ -216,17 +217,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     clock,
     rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
   }
-  const healthDeps = {
-    readiness: () => ({
-      flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
-      capture: captureState(ownLog?.condition() ?? 'ok', config),
-      processing: host.processingState(),
-    }),
-    metricsText: async () => {
-      const own = await metrics.registry.getMetricsAsJSON()
-      return aggregateMetrics([own, ...(await host.otherMetrics(own))])
-    },
-  }
+  const healthDeps = composeHealth({ config, definitions, ownLog, metrics, host })
   const serverKeys = {
     keyCheck,
     findProject: (token: string) => definitions.findByToken(token),
@@ -390,12 +381,6 @@ function nudgingLog(log: EventLogWriter, nudge: (lane: LogLane) => void): EventL
     },
     close: () => log.close(),
   }
-}
-
-/** What readiness says: a code, not the adapter's word. */
-function captureState(condition: 'ok' | 'full' | 'unavailable', { importOnly }: Config): string {
-  if (condition !== 'ok') return condition === 'full' ? 'log_or_disk_full' : 'log_unavailable'
-  return importOnly ? 'import_only' : 'ok'
 }
 
 function trustedProxiesOf(config: Config): TrustedProxies {
