@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isAlive } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon } from '../support/pennon.ts'
 import { type Findings, findFaults, patientTarget, startCheckedLoad } from './checked-load.ts'
@@ -65,15 +66,6 @@ async function kill(pennon: Pennon, victim: Victim): Promise<void> {
   if (pid === undefined) return // being restarted after the round before
   process.kill(pid, 'SIGKILL')
   await eventually(() => !isAlive(pid), { what: `the end of ${victim}` })
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 function pause(ms: number): Promise<void> {

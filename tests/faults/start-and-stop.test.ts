@@ -7,20 +7,11 @@ import { chmodSync, readdirSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { childProcessesOf } from '../support/child-processes.ts'
+import { childProcessesOf, isAlive } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** What `/metrics` shows of a series; undefined when it does not. */
 async function sample({ url }: Pennon, series: string): Promise<number | undefined> {

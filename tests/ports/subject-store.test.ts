@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
@@ -21,28 +21,14 @@ describe('SubjectStore on sqlite', () => {
   })
 
   it('reads while a writer holds the lock', async t => {
-    const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
-    const store = openSqliteSubjectStore({ dataFolder })
-    const writer = openStateForWriting(dataFolder, 0)
-    t.after(() => {
-      store.close()
-      writer.close()
-    })
+    const { store, writer } = await openedWithWriter(t)
     writer.exec('BEGIN EXCLUSIVE')
     assert.equal(store.findPerson(1, 'ada'), null)
     writer.exec('ROLLBACK')
   })
 
   it('keeps no transaction open beyond the turn of a look-up, so that a writer can fold the log back', async t => {
-    const dataFolder = tempDir(t)
-    await migrateSqlite(dataFolder)
-    const store = openSqliteSubjectStore({ dataFolder })
-    const writer = openStateForWriting(dataFolder, 0)
-    t.after(() => {
-      store.close()
-      writer.close()
-    })
+    const { store, writer } = await openedWithWriter(t)
     const foldBack = () => (writer.pragma('wal_checkpoint(TRUNCATE)') as [{ busy: number }])[0].busy
     writer.exec('UPDATE revision SET value = 7')
     assert.equal(store.findPerson(1, 'ada'), null)
@@ -79,3 +65,15 @@ describe('SubjectStore on sqlite', () => {
     )
   })
 })
+
+async function openedWithWriter(t: TestContext) {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const store = openSqliteSubjectStore({ dataFolder })
+  const writer = openStateForWriting(dataFolder, 0)
+  t.after(() => {
+    store.close()
+    writer.close()
+  })
+  return { store, writer }
+}

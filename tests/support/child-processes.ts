@@ -8,6 +8,15 @@ export function childProcessesOf(parent: number): number[] {
     .filter(pid => parentOf(pid) === parent)
 }
 
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
 function parentOf(pid: number): number | null {
   try {
     return Number(/^PPid:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
