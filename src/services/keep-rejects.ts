@@ -31,7 +31,7 @@ export interface RejectKeeperDependencies {
 
 /** A request that never came to its events. */
 export interface RefusedInput {
-  /** The key it seems to name, or null. */
+  /** The key it seems to name, blanks around it and all, or null. */
   readonly token: string | null
   /** A code of docs/wire/errors.md. */
   readonly reason: string
@@ -78,7 +78,7 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
     keep,
     async countForKey(token, reason, count) {
       try {
-        const project = await dependencies.findProject(token)
+        const project = await dependencies.findProject(token.trim())
         if (project !== null) refused.count(project.id, reason, count)
       } catch (error) {
         countFailure(error, dependencies)
@@ -86,7 +86,7 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
     },
     async keepForKey(token, input, receivedAtMs) {
       try {
-        const project = await dependencies.findProject(token)
+        const project = await dependencies.findProject(token.trim())
         const { historicalMigration = false } = input
         if (project !== null) keep(project, input, { body: () => input.body, historicalMigration, receivedAtMs })
       } catch (error) {

@@ -81,6 +81,7 @@ describe('a v0 request whose key stands beside its events', () => {
   const inForm = (data: string) => `token=${testToken}&data=${encodeURIComponent(data)}`
   const sent: readonly (readonly [where: string, path: string, body: string, reason: string, headers?: object])[] = [
     ['the query, and no JSON', `/e/?token=${testToken}`, '{"event":', 'invalid_json'],
+    ['the query, between blanks', `/e/?token=%20${testToken}%20`, '{"event":', 'invalid_json'],
     ['a header, and no JSON', '/e/', '[1', 'invalid_json', { 'x-posthog-project-api-key': testToken }],
     ['the form, and no JSON', '/e/', inForm('{"event":'), 'invalid_json', form],
     ['the form', '/e/', inForm(JSON.stringify(bad)), 'invalid_shape', form],
