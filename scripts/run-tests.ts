@@ -35,7 +35,7 @@ const sets: Record<string, TestSet> = {
     timeoutMs: 240_000,
   },
   // Much of them is waiting; both files of vectors, which are the longest, come first.
-  ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: 2, timeoutMs: 900_000 },
+  ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: 2, timeoutMs: 1_200_000 },
 }
 /** Hooks outside of every suite would be those of all files of a process. */
 const hooksOfTheFile = /^(?:before|after|beforeEach|afterEach)\(/m
