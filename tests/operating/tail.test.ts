@@ -49,8 +49,8 @@ describe('pennon tail', () => {
     await capture('c', { distinct_id: 'bob\n' })
     await eventually(() => output().split('\n').length === 4)
     const [, first, second] = output().split('\n')
-    assert.match(first!, /^\d{4}-\S+Z {2}a\\x1b\[2Jb {2}ada {2}\{"n":1\}$/)
-    assert.match(second!, /^\S+Z {2}c {2}bob\\x0a {2}\{\}$/)
+    assert.match(first!, /^\d{4}-\S+Z {2}a\\u001b\[2Jb {2}ada {2}\{"n":1\}$/)
+    assert.match(second!, /^\S+Z {2}c {2}bob\\u000a {2}\{\}$/)
   })
 
   it('prints of a reject its reason, the field at fault and the beginning of its body', async t => {

@@ -7,20 +7,24 @@ import { watchLiveView } from './live-view.ts'
 
 const ready = 'event: ready\ndata: {"project":{"id":1}}\n\n'
 
-/** Watches a server that answers so; the kinds of what came, and how it ended. */
+/** Watches a server that answers so; what came, by kind and data, and how it ended. */
 async function watched(t: TestContext, answer: (response: ServerResponse) => void, silentAfterMs = 60_000) {
   const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
   t.after(() => server.close())
   await once(server, 'listening')
   const kinds: string[] = []
+  const all: unknown[] = []
   const end = await watchLiveView({
     url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`),
     personalKey: 'phx_key',
-    onMessage: kind => void kinds.push(kind),
+    onMessage: (kind, data) => {
+      kinds.push(kind)
+      all.push(data)
+    },
     silentAfterMs,
   })
   server.closeAllConnections()
-  return { kinds, ...end }
+  return { kinds, all, ...end }
 }
 
 function streaming(response: ServerResponse, text = ready): ServerResponse {
@@ -52,6 +56,13 @@ describe('one connection to a live view', () => {
       response => void streaming(response, `${ready}event: end\ndata: {"reason":"stopping"}\n\n`),
     )
     assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.why], [['ready', 'end'], false, 'stopping'])
+  })
+
+  it('shows text with line separators of its own, which JSON has as they are', async t => {
+    const sent = { event: 'a\u2028event: end\u2029b\u0085' }
+    const message = `event: event\ndata: ${JSON.stringify(sent)}\n\n`
+    const { kinds, all } = await watched(t, response => void streaming(response, ready + message).end())
+    assert.deepEqual([kinds, JSON.stringify(all[1])], [['ready', 'event'], JSON.stringify(sent)])
   })
 
   it('is the last one when its key or its project is refused', async t => {

@@ -109,11 +109,20 @@ async function* messagesOf(
     const messages = (rest + decoder.decode(chunk, { stream: true })).split('\n\n')
     rest = messages.pop()!
     for (const message of messages) {
-      const [, kind] = /^event: (.*)$/m.exec(message) ?? []
-      const [, data] = /^data: (.*)$/m.exec(message) ?? []
+      const kind = fieldOf(message, 'event')
+      const data = fieldOf(message, 'data')
       if (kind !== undefined && data !== undefined) yield { kind, data: objectOf(data) }
     }
   }
+}
+
+/** Only a line feed ends a line: `.` and `$` of a pattern stop at U+2028 as well, which JSON has as it is. */
+function fieldOf(message: string, name: string): string | undefined {
+  const head = `${name}: `
+  return message
+    .split('\n')
+    .find(line => line.startsWith(head))
+    ?.slice(head.length)
 }
 
 /** @throws Error for text that is no JSON object. */

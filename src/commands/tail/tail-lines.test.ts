@@ -42,6 +42,9 @@ describe('a line of pennon tail', () => {
 
   it('tells everything else by its name, and never moves the cursor', () => {
     assert.equal(line('skipped', '{"count":null}'), '# skipped {"count":null}')
-    assert.equal(event('"properties":{"a":"\\u009b2J"}'), `${at}  paid  ada  {"a":"\\x9b2J"}`)
+    assert.equal(event('"properties":{"a":"\\u009b2J"}'), `${at}  paid  ada  {"a":"\\u009b2J"}`)
+    const asJson = event('"properties":{"a":"\\u009b\\u007f\\u001b"}', true)
+    assert.ok(asJson.endsWith('{"a":"\\u009b\\u007f\\u001b"}}'), asJson)
+    assert.equal(JSON.parse(asJson).properties.a, '\u009b\u007f\u001b')
   })
 })

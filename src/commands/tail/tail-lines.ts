@@ -42,7 +42,7 @@ function rejectLine({ received_at: receivedAt, reason, field, distinct_id: disti
   return [receivedAt, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
 }
 
-/** What clients sent may not move the cursor. */
+/** What clients sent may not move the cursor. Escaped as in JSON, which a line may be. */
 function printable(line: string): string {
-  return line.replaceAll(/\p{Cc}/gu, char => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
+  return line.replaceAll(/\p{Cc}/gu, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
