@@ -20,9 +20,9 @@ export function importCases(vectors: readonly (Fields & { id: string })[]): Vect
 }
 
 function askForConvert(): string {
-  const args = ['--disable-warning=ExperimentalWarning', mainPath, 'import', 'convert', '--help']
-  const { status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  return status === 0
-    ? '`pennon import convert` is there, but the runner does not call it yet'
-    : 'there is no command `pennon import convert`'
+  const args = ['--disable-warning=ExperimentalWarning', mainPath, 'import', 'convert']
+  const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', input: '' })
+  return stderr.includes("unknown command 'import'")
+    ? 'there is no command `pennon import convert`'
+    : '`pennon import convert` is there, but the runner does not call it yet'
 }
