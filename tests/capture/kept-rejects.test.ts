@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import type { CapturedReject } from '#core/events/captured-event.ts'
 import { type CaptureServer, startCaptureServer, testToken } from '../support/capture-server.ts'
 import { eventually } from '../support/eventually.ts'
@@ -95,6 +96,16 @@ describe('a v0 request whose key stands beside its events', () => {
       const reject = await eventually(async () => (await server.records()).rejects[0])
       assert.deepEqual([reject.reason, reject.body !== '', reject.source?.kind], [reason, true, 'request'])
     })
+})
+
+describe('a request that turns out to hold nothing', () => {
+  it('says that there is nothing to replay', async t => {
+    const server = await startCaptureServer(t)
+    const empty = gzipSync('')
+    assert.equal((await server.post(`/e/?token=${testToken}`, empty)).status, 400)
+    const { reason, body, source } = await eventually(async () => (await server.records()).rejects[0])
+    assert.deepEqual([reason, body, source?.kind ?? null], ['invalid_json', '', null])
+  })
 })
 
 describe('a request that is refused before anybody looks into it', () => {

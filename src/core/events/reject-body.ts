@@ -13,10 +13,10 @@ export function cutRejectBody(text: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** Cut, and saying so. */
+/** Cut, and saying so; of an empty one, that there is nothing to read again. */
 export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
   const text = cutRejectBody(sent)
-  return { text, source: { ...source, isCut: text.length < sent.length } }
+  return { text, source: { ...source, kind: text === '' ? null : source.kind, isCut: text.length < sent.length } }
 }
 
 /** Of what nobody reads again: to be looked at. */
