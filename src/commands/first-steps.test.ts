@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, it } from 'node:test'
+import { flagHash01, isInRollout } from '#core/flags/rollout.ts'
 import { readConfig } from '../config.ts'
 import { firstSteps } from './first-steps.ts'
 
@@ -16,6 +17,16 @@ describe('what a start prints', () => {
     const text = banner({})
     assert.ok(!text.includes('503') && !text.includes('Import-only'), text)
     assert.match(text, /\/capture\//)
+  })
+
+  it('has one evaluate the flag for somebody who has it, and names somebody who has not', () => {
+    const text = banner({})
+    const [, flagKey, percentage] = /"key": "([^"]+)".*"rollout_percentage": (\d+)/.exec(text)!
+    const [, id] = /decide.*"distinct_id": "([^"]+)"/.exec(text)!
+    const [, has, hasNot] = /(\w+) is in the half that has it, (\w+) is not/.exec(text)!
+    const isOn = (id: string) => isInRollout(flagHash01(flagKey!, id, ''), Number(percentage))
+    assert.equal(id, has)
+    assert.deepEqual([isOn(has!), isOn(hasNot!)], [true, false])
   })
 
   it('warns when the limits of the log or of the disk leave no room for any event', () => {

@@ -57,17 +57,17 @@ function thingsToTry(
     '  1. Create a flag that is on for half of all users',
     `     curl -X POST ${api}/api/projects/@current/feature_flags/ -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '{"key": "my-flag", "filters": {"groups": [{"rollout_percentage": 50}]}}'`,
     '',
-    '  2. Evaluate it for a user',
-    `     curl -X POST '${url}/decide?v=3' -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "distinct_id": "ada"}'`,
+    '  2. Evaluate it: bob is in the half that has it, ada is not',
+    `     curl -X POST '${url}/decide?v=3' -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "distinct_id": "bob"}'`,
     '',
     ...(importOnly
       ? [
           '  3. Import an event, then look at it',
-          `     curl -X POST ${url}/batch/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "historical_migration": true, "batch": [{"event": "$pageview", "distinct_id": "ada", "timestamp": "2026-01-01T00:00:00Z"}]}'`,
+          `     curl -X POST ${url}/batch/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "historical_migration": true, "batch": [{"event": "$pageview", "distinct_id": "bob", "timestamp": "2026-01-01T00:00:00Z"}]}'`,
         ]
       : [
           '  3. Send an event, then look at it',
-          `     curl -X POST ${url}/capture/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "event": "$pageview", "distinct_id": "ada"}'`,
+          `     curl -X POST ${url}/capture/ -H 'Content-Type: application/json' -d '{"api_key": "${projectKey}", "event": "$pageview", "distinct_id": "bob"}'`,
         ]),
     `     curl '${api}/api/projects/@current/events/${importOnly ? '?after=2025-12-31' : ''}' -H 'Authorization: Bearer ${key}'`,
     '',
