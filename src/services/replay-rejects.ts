@@ -55,7 +55,7 @@ export interface ReplayResult {
   readonly field: string | null
   /** Stored, or in a dry run fit to be. */
   readonly eventCount: number
-  /** Left out of what was stored. */
+  /** Left out of what was stored; 0 where nothing was. */
   readonly refusedCount: number
 }
 
@@ -151,12 +151,12 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
       return { ...nothing, result: 'refused', reason: refusal, field }
     }
     const eventCount = acceptedCount(prepared)
-    const isV1 = decoded.kind === 'v1_request'
-    const refusedCount = prepared.rejectedCount + (isV1 ? decoded.leftOutCount : 0)
     if (eventCount === 0) {
       const field = prepared.rejects[0]?.field || null
-      return { ...nothing, result: 'refused', reason: firstReason(prepared), field, refusedCount }
+      return { ...nothing, result: 'refused', reason: firstReason(prepared), field }
     }
+    const isV1 = decoded.kind === 'v1_request'
+    const refusedCount = prepared.rejectedCount + (isV1 ? decoded.leftOutCount : 0)
     const stored = { rejectId, result: 'stored', reason: null, field: null, eventCount, refusedCount } as const
     const outcome = await (options.isDryRun ? rehearsal : capture).capturePrepared(
       {
@@ -195,7 +195,13 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
 }
 
 function resultOf(outcome: CaptureOutcome, stored: ReplayResult): ReplayResult {
-  const refused = (reason: string): ReplayResult => ({ ...stored, result: 'refused', reason, eventCount: 0 })
+  const refused = (reason: string): ReplayResult => ({
+    ...stored,
+    result: 'refused',
+    reason,
+    eventCount: 0,
+    refusedCount: 0,
+  })
   switch (outcome.kind) {
     case 'accepted': {
       const { overQuota } = outcome

@@ -1,9 +1,13 @@
 // The reject store as people use it: lists by every filter, and replays through capture itself into a log.
 
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { rejectOfEvent } from '#core/events/rejects.ts'
+import { noQuotas } from '#core/project.ts'
+import { knownRejectReasons } from '#wire/reject-reasons.ts'
+import { v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
 import { aReject } from '../ports/rejects.contract.ts'
 import { testToken } from '../support/capture-server.ts'
 import { aCapturedEvent } from '../support/captured-events.ts'
@@ -50,10 +54,74 @@ describe('rejected events', () => {
     assert.deepEqual([rest.results.length, rest.next], [1, null])
   })
 
+  it('are found by their id, alone and in the list, in their own project only', async t => {
+    const cut = { kind: 'item', isCut: true, protocol: 'v0', engage: false, ip: '1.2.3.4', sentAtMs: null } as const
+    const wanted = aReject(1, 0xab, { body: '{"plan":"pro"}', source: { ...cut, personProcessingForcedOff: false } })
+    const rejectId = wanted.rejectId.replace('00000000', 'abcdef00')
+    const world = await startReplayWorld(t, [{ ...wanted, rejectId }, aReject(1, 2), aReject(2, 3)])
+    const { results } = await world.list()
+    const inList = results.find(({ id }: { id: string }) => id === rejectId)
+    for (const id of [rejectId, rejectId.toUpperCase()]) {
+      const { status, body } = await world.api.call('GET', `${rejectsPath}${id}/`)
+      assert.deepEqual([status, body], [200, inList], id)
+      assert.deepEqual((await world.list(`?id=${id}`)).results, [inList], id)
+    }
+    assert.deepEqual((await world.list(`?id=${rejectId}&event=another`)).results, [])
+    for (const id of [aReject(2, 3).rejectId, aReject(1, 9).rejectId, 'x', 'replays', '%00']) {
+      const { status, body } = await world.api.call('GET', `${rejectsPath}${id}/`)
+      assert.deepEqual([status, body.code], [404, 'not_found'], id)
+      assert.match(body.detail, /no reject of this id/)
+    }
+    assert.deepEqual((await world.list(`?id=${aReject(2, 3).rejectId}`)).results, [])
+    const reader = await world.api.addKey(['query:read'])
+    const other = await world.api.addKey(['person:read'])
+    const statusFor = async (key: string) => (await world.api.call('GET', `${rejectsPath}${rejectId}/`, { key })).status
+    assert.deepEqual([await statusFor(reader), await statusFor(other)], [200, 403])
+    assert.equal((await world.api.call('GET', `${rejectsPath}replay/`)).status, 405)
+  })
+
   it('refuse filters that mean nothing', async t => {
     const { api } = await startReplayWorld(t, [])
-    for (const query of ['lane=fast', 'replayed=maybe', 'cursor=x', 'after=soon'])
+    for (const query of ['lane=fast', 'replayed=maybe', 'cursor=x', 'after=soon', 'id=x'])
       assert.equal((await api.call('GET', `${rejectsPath}?${query}`)).status, 400, query)
+  })
+
+  it('refuse a reason that is a slip of one of ours, and look for any other, which another version may have had', async t => {
+    const retired = aReject(1, 1, { reason: 'retired_reason' })
+    const { api, list, replay } = await startReplayWorld(t, [retired])
+    for (const [reason, meant] of [
+      ['missing_distinctid', 'missing_distinct_id'],
+      ['Invalid_Options', 'invalid_options'],
+      ['duplicate_uuid', null],
+    ] as const) {
+      const { status, body } = await api.call('GET', `${rejectsPath}?reason=${reason}`)
+      if (meant === null) assert.deepEqual([status, body.results], [200, []], reason)
+      else {
+        assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', 'reason'], reason)
+        assert.equal(body.detail, `Unknown reason ${reason}. Did you mean ${meant}?`)
+      }
+    }
+    const refused = await replay({ filter: { reason: 'row_refusd' } })
+    assert.deepEqual([refused.status, refused.body.attr], [400, 'filter.reason'])
+    assert.equal((await list('?reason=retired_reason')).results.length, 1)
+    for (const reason of knownRejectReasons)
+      assert.equal((await api.call('GET', `${rejectsPath}?reason=${reason}`)).status, 200, reason)
+  })
+
+  it('have no reason in the reference that a filter does not know', async () => {
+    const reference = await readFile(new URL('../../docs/wire/errors.md', import.meta.url), 'utf8')
+    const sections = reference.split(/^##+ /m)
+    const codes = sections.flatMap(section => {
+      const isOfRequests = /^(v0 capture|Replay|v1 capture)/.test(section)
+      if (!isOfRequests && !section.startsWith('Kept as rejects')) return []
+      const rows = section.split('\n').filter(line => line.startsWith('| ') && !/\| (408|5\d\d)\b/.test(line))
+      return rows.flatMap(row => [...(row.split(' | ')[isOfRequests ? 2 : 0] ?? '').matchAll(/`(\w+)`/g)])
+    })
+    const reasons = new Set(codes.map(([, code]) => code!))
+    assert.ok(reasons.size > 40, String(reasons.size))
+    const isNone = new Set(['recordings', 'drop', 'log_record_missing'])
+    const unknown = [...reasons].filter(reason => !knownRejectReasons.includes(reason) && !isNone.has(reason))
+    assert.deepEqual(unknown, [])
   })
 })
 
@@ -190,6 +258,35 @@ describe('a replay', () => {
     const world = await startReplayWorld(t, [older, aReject(1, 3, { body: 'x'.repeat(65_534) })])
     const told = (await world.list()).results.map((r: { body_cut: boolean }) => r.body_cut)
     assert.deepEqual(told.toSorted(), [false, true], 'a body that fills its room was cut')
+  })
+
+  it('counts as refused what was left out of what was stored, and nothing where nothing was', async t => {
+    const bad = { event: 'e' }
+    const v0Batch = { api_key: testToken, batch: [good, bad, bad] }
+    const v1Batch = (events: readonly unknown[]) => ({ created_at: '2025-07-01T11:00:00Z', batch: events })
+    const misnamed = (n: number) => v1Event(n, { event: '' })
+    const rejects = await refusedRequests(t, [
+      ['/batch/', v0Batch],
+      ['/batch/', { api_key: testToken, batch: [bad, bad] }],
+      ['/e/', { api_key: testToken, ...bad }],
+      ['/batch/?verbose=1', { api_key: testToken, batch: [bad] }],
+      [v1Path, v1Batch([misnamed(1)]), v1Headers],
+      [v1Path, v1Batch([v1Event(2), misnamed(3), { ...misnamed(4), uuid: 'x' }]), v1Headers],
+    ])
+    const { replay } = await startReplayWorld(t, rejects)
+    const { body } = await replay({ filter: {}, partial: true })
+    const told = body.results.map((r: Record<string, unknown>) => `${r.result} ${r.events} ${r.events_refused}`)
+    const nothing = Array.from({ length: 4 }, () => 'refused 0 0')
+    assert.deepEqual(told.toSorted(), [...nothing, 'stored 1 2', 'stored 1 2'])
+    const strict = await replay({ filter: { replayed: true }, dry_run: true })
+    assert.deepEqual(
+      strict.body.results.map((r: Record<string, unknown>) => `${r.result} ${r.events_refused}`),
+      ['refused 0', 'refused 0'],
+    )
+    const limited = await startReplayWorld(t, rejects)
+    limited.quotas = { ...noQuotas, events: 0 }
+    const over = await limited.replay({ filter: {}, partial: true })
+    assert.ok(over.body.results.every((r: Record<string, unknown>) => r.events_refused === 0 && r.events === 0))
   })
 
   it('goes through a filter oldest first, a call at a time, and leaves out what was replayed', async t => {

@@ -2,6 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
+import { nearMiss } from '#core/nearest-name.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { RejectedCursor, RejectedFilter } from '#ports/event-store.ts'
@@ -16,14 +17,15 @@ import {
   rejectReplayReportSchema,
   rejectReplaySchema,
 } from '#wire/management.ts'
+import { knownRejectReasons } from '#wire/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, invalid, invalidInput, refusal } from './answers.ts'
+import { type Answer, answer, answerFromEventStore, invalid, invalidInput, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { pinnedBounds, readBound } from './instants.ts'
 import { propertyNames } from './misspelt.ts'
 import { addressWith } from './page.ts'
-import { booleanParam, optional, pageParams, type QueryParam, textParam } from './query-params.ts'
+import { booleanParam, isUuid, optional, pageParams, type QueryParam, textParam, uuidParam } from './query-params.ts'
 
 const tag = 'events'
 const replayLimitMax = 1_000
@@ -35,6 +37,7 @@ const listQuery = {
   event: textParam('Name of the event, as far as it could be read.'),
   distinct_id: textParam('Distinct id, as far as it could be read.'),
   uuid: textParam('Uuid of the event, as far as it could be read.'),
+  id: uuidParam('The reject itself: `rejectId` of an ingestion warning.'),
   lane: laneParam(),
   search: textParam('Text in the body, in any case.'),
   after: textParam(`Only later receipts. ${timeDescription}`),
@@ -58,6 +61,16 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: call => answerFromEventStore(() => listRejected(deps, call)),
     }),
     ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/rejected_events/:rejectId',
+      id: 'rejected_events_retrieve',
+      tag,
+      summary: 'One of them, as in the list; `rejectId` of an ingestion warning is its id.',
+      scope: 'query:read',
+      success: { status: 200, schema: rejectedEventSchema },
+      handle: call => answerFromEventStore(() => findRejected(deps, call)),
+    }),
+    ...projectRoutes(deps, {
       method: 'POST',
       path: '/rejected_events/replay',
       id: 'rejected_events_replay',
@@ -75,17 +88,39 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
   const { project, query, signal, request } = call
-  const { cursor, limit, ...named } = query
+  const { cursor, limit, id, ...named } = query
   const filter = readFilter(deps, project, named)
   if (!filter.ok) return refusal(filter.error)
   const { rejected, next } = await deps.events.listRejected(
-    { ...filter.value, projectId: project.id, limit, ...(cursor === undefined ? {} : { beyond: cursor }) },
+    {
+      ...filter.value,
+      projectId: project.id,
+      limit,
+      ...(id === undefined ? {} : { ids: [id] }),
+      ...(cursor === undefined ? {} : { beyond: cursor }),
+    },
     signal,
   )
   const pinned = pinnedBounds(filter.value.afterMs, filter.value.beforeMs)
   const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
   return answer(200, { next: nextAddress, previous: null, results: rejected.map(encodeRejectedEvent) })
 }
+
+async function findRejected(
+  deps: ManagementDeps,
+  { project, params, signal }: ProjectCall<Record<string, never>, unknown>,
+): Promise<Answer> {
+  const rejectId = params.rejectId!
+  if (!isUuid(rejectId)) return refusal(noSuchReject)
+  const query = { projectId: project.id, ids: [rejectId.toLowerCase()], limit: 1 }
+  const { rejected } = await deps.events.listRejected(query, signal)
+  const [found] = rejected
+  return found === undefined ? refusal(noSuchReject) : answer(200, encodeRejectedEvent(found))
+}
+
+const noSuchReject = missing(
+  'This project has no reject of this id. Rejects go after PENNON_REJECT_RETENTION_DAYS; the list has those that are left.',
+)
 
 async function replayRejects(
   deps: ManagementDeps,
@@ -179,7 +214,14 @@ function readFilter(
   for (const [name, value] of Object.entries(named))
     if (typeof value === 'string' && value.includes('\0'))
       return err(invalidInput(`${prefix}${name}`, 'NUL is no part of any text.'))
+  const meant = reason === undefined ? null : reasonMeantBy(reason)
+  if (meant !== null) return err(invalidInput(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
   return ok(given)
+}
+
+/** Null for what is none of ours nor near one: another version may have kept rejects with it, which have to be found. */
+function reasonMeantBy(reason: string): string | null {
+  return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
 }
 
 function laneParam(): QueryParam<Lane | undefined> {
