@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
-import { v1Batch, v1Event, v1Headers } from './v1-requests.ts'
+import { sendV1, v1Batch, v1Event, v1Headers } from './v1-requests.ts'
 
 const ok = { status: 200, text: '{"status":"Ok"}' }
 
@@ -213,5 +213,12 @@ describe('import-only mode', () => {
     const server = await startCaptureServer(t, { importOnly: true })
     assert.equal((await server.post('/batch/', batch([item('e')], { api_key: 'phc_other' }))).status, 401)
     assert.equal((await server.post('/batch/', '{')).status, 400)
+    assert.equal((await server.post('/batch/', batch([{ ...item('e'), uuid: 5 }]))).status, 400)
+    assert.equal((await server.post('/e/', JSON.stringify({ api_key: testToken, distinct_id: 'd' }))).status, 400)
+    assert.equal((await sendV1(server, v1Batch([v1Event(1, { uuid: 'x' })]))).status, 400)
+    const { events, rejects } = await server.records()
+    assert.deepEqual([events.length, [...server.refused]], [0, []])
+    const reasons = rejects.map(({ reason }) => reason)
+    assert.deepEqual(reasons, ['invalid_shape', 'missing_event_name', 'invalid_event_uuid'])
   })
 })

@@ -104,17 +104,17 @@ async function startReplayServer(t: TestContext, options: Options = {}) {
 describe('the replay endpoint', () => {
   it('keeps a request for its project, under both spellings, by POST and by GET', async t => {
     const server = await startReplayServer(t)
-    for (const path of ['/s/', '/s', '/s/?compression=gzip-js&_=1751367600000&ver=1.2'])
+    for (const path of ['/s/', '/s', '/s/?compression=gzip-js&_=1751367600000&ver=1.2', '/s/?verbose=1'])
       assert.deepEqual(await server.call(path, gzipSync(JSON.stringify([anElement()]))).then(textAndStatus), [200, ok])
     const inQuery = `/s/?data=${encodeURIComponent(JSON.stringify(anElement()))}`
     assert.deepEqual(textAndStatus(await server.call(inQuery)), [200, ok])
     const kept = await server.kept()
     assert.deepEqual(
       kept.map(({ projectId, sessionId, itemCount }) => [projectId, sessionId, itemCount]),
-      Array(4).fill([7, 's-1', 1]),
+      Array(5).fill([7, 's-1', 1]),
     )
     const { values } = await server.metrics.eventsAccepted.get()
-    assert.equal(values.find(({ labels }) => labels.lane === 'replay')?.value, 4)
+    assert.equal(values.find(({ labels }) => labels.lane === 'replay')?.value, 5)
   })
 
   it('answers browsers of any origin, and 204 to a page that is closing', async t => {

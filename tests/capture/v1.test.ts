@@ -249,9 +249,13 @@ describe('v1 capture, events', () => {
 })
 
 describe('v1 capture, keys and the log', () => {
-  it('refuses the key of no project, unless such keys are accepted', async t => {
+  it('refuses the key of no project, once the body was read, unless such keys are accepted', async t => {
     const authorization = 'Bearer phc_unknown'
     const refusing = await startCaptureServer(t)
+    await assertV1Error(sendV1(refusing, '{', { authorization }), 400, 'request_parsing_error')
+    await assertV1Error(sendV1(refusing, v1Batch([]), { authorization }), 400, 'empty_batch')
+    const noUuid = v1Batch([v1Event(1, { uuid: '' })])
+    await assertV1Error(sendV1(refusing, noUuid, { authorization }), 400, 'missing_event_uuid')
     await assertV1Error(sendV1(refusing, good, { authorization }), 401, 'invalid_api_token')
     const accepting = await startCaptureServer(t, { unknownKeys: 'accept' })
     const { status, json } = await sendV1(accepting, good, { authorization })
