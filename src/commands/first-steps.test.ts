@@ -31,7 +31,10 @@ describe('what a start prints', () => {
 
   it('warns when the limits of the log or of the disk leave no room for any event', () => {
     assert.match(banner({ PENNON_LOG_MAX_BYTES: '10' }), /503: PENNON_LOG_MAX_BYTES is 10 bytes.*Raise it/)
-    assert.match(banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }), /503: \d+ bytes are free, PENNON_MIN_FREE_BYTES is/)
+    assert.match(
+      banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }),
+      /503: [\d.]+ [KMGT]iB are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Make room or lower it/,
+    )
   })
 
   it('says that an instance takes imports only, and shows one', () => {

@@ -2,6 +2,7 @@
 
 import { statfsSync } from 'node:fs'
 import type { Config } from '../config.ts'
+import { readableBytes } from './readable-bytes.ts'
 import type { Service } from './start-service.ts'
 
 /** A small batch, and what a segment of the log takes besides: less room than this, and captures are refused. */
@@ -33,11 +34,11 @@ function cautions({ importOnly, logBytesMax, freeBytesMin, dataFolder }: Config)
       ? ['Import-only: only batches with historical_migration are kept (PENNON_IMPORT_ONLY=false takes all events).']
       : []),
     ...(logBytesMax < roomForCapture
-      ? [`Capture answers 503: PENNON_LOG_MAX_BYTES is ${logBytesMax} bytes, too few for any log. Raise it.`]
+      ? [`Capture answers 503: PENNON_LOG_MAX_BYTES is ${readableBytes(logBytesMax)}, too few for any log. Raise it.`]
       : []),
     ...(freeBytes - freeBytesMin < roomForCapture
       ? [
-          `Capture answers 503: ${freeBytes} bytes are free, PENNON_MIN_FREE_BYTES is ${freeBytesMin}. Make room or lower it.`,
+          `Capture answers 503: ${readableBytes(freeBytes)} are free, PENNON_MIN_FREE_BYTES is ${readableBytes(freeBytesMin)}. Make room or lower it.`,
         ]
       : []),
   ]

@@ -4,7 +4,7 @@ import { utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { checkClock } from '../../src/commands/doctor/check-machine.ts'
 import { readConfig } from '../../src/config.ts'
 import { startFront } from '../support/front.ts'
@@ -40,6 +40,16 @@ async function listening(
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => void server.close())
   return { port: (server.address() as AddressInfo).port, requests }
+}
+
+/** As `serve` does, whose folder this would be: the lock names its holder, who is known by its title. */
+function holdLock(t: TestContext, folder: string): void {
+  const { title } = process
+  process.title = 'pennon test'
+  t.after(() => {
+    process.title = title
+  })
+  writeFileSync(join(folder, 'lock'), JSON.stringify({ pid: process.pid, children: {} }))
 }
 
 describe('pennon doctor', () => {
@@ -109,19 +119,25 @@ describe('pennon doctor', () => {
       [readiness.status, await readiness.json()],
       [200, { flags: 'ok', capture: 'import_only', processing: 'ok' }],
     )
-    // As `serve` does, whose folder this would be: the lock names its holder, who is known by its title.
-    const { title } = process
-    process.title = 'pennon test'
-    t.after(() => {
-      process.title = title
-    })
-    writeFileSync(join(settings.PENNON_DATA, 'lock'), JSON.stringify({ pid: process.pid, children: {} }))
+    holdLock(t, settings.PENNON_DATA)
     const { PENNON_IMPORT_ONLY, ...others } = settings
     const { exitCode, output } = await doctor({ ...others, PORT: new URL(front.url).port })
     assert.equal(exitCode, 0, output)
     assert.match(
       output,
       /^ok +instance +running as process \d+, import-only .*; flags, capture and processing are ok$/m,
+    )
+  })
+
+  it('names both limits that an instance without room may have met', async t => {
+    const folder = tempDir(t)
+    const { port } = await listening(t, 200, '{"flags": "ok", "capture": "log_or_disk_full", "processing": "ok"}')
+    holdLock(t, folder)
+    const { exitCode, output } = await doctor({ PENNON_DATA: folder, PORT: String(port) })
+    assert.equal(exitCode, 1, output)
+    assert.match(
+      output,
+      /^MEND +instance .*capture: log_or_disk_full\n +→ .*lower PENNON_MIN_FREE_BYTES; .*PENNON_LOG_MAX_BYTES, raise that$/m,
     )
   })
 

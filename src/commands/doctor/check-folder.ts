@@ -4,7 +4,8 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Config } from '../../config.ts'
-import { bad, type Finding, gibibytes, good } from './finding.ts'
+import { readableBytes } from '../readable-bytes.ts'
+import { bad, type Finding, good } from './finding.ts'
 
 export function checkFolder(config: Config): Finding {
   const folder = nearestExisting(config.dataFolder)
@@ -30,7 +31,7 @@ export function checkFolder(config: Config): Finding {
 export async function checkRoom(config: Config): Promise<Finding> {
   const { bavail, bsize } = await statfs(nearestExisting(config.dataFolder))
   const freeBytes = bavail * bsize
-  const found = `${gibibytes(freeBytes)} free; events are refused below ${gibibytes(config.freeBytesMin)}`
+  const found = `${readableBytes(freeBytes)} free; events are refused below ${readableBytes(config.freeBytesMin)}`
   return freeBytes >= config.freeBytesMin
     ? good('disk', found)
     : bad('disk', found, 'make room, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')

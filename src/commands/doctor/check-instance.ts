@@ -43,7 +43,7 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
 /** What the parts of `/_readiness` ask for. */
 function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
-    return 'make room on the disk, or raise PENNON_LOG_MAX_BYTES if the log has reached it'
+    return 'make room on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
   if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
   return `look at the log for why ${part} is ${state}`
 }

@@ -7,7 +7,8 @@ import { engineLibraryPath } from '../../adapters/clickhouse-embedded/engine-lib
 import { openGeoip } from '../../compose/geoip.ts'
 import type { Config } from '../../config.ts'
 import { silentLogger } from '../../telemetry/log.ts'
-import { bad, type Finding, gibibytes, good, reasonOf } from './finding.ts'
+import { readableBytes } from '../readable-bytes.ts'
+import { bad, type Finding, good, reasonOf } from './finding.ts'
 
 const answerMsMax = 3_000
 const dayMs = 86_400_000
@@ -60,7 +61,7 @@ export async function checkEvents(config: Config): Promise<Finding> {
 
 function checkEmbeddedEngine(): Finding {
   try {
-    return good('event store', `embedded ClickHouse, ${gibibytes(statSync(engineLibraryPath()).size)} library`)
+    return good('event store', `embedded ClickHouse, ${readableBytes(statSync(engineLibraryPath()).size)} library`)
   } catch (cause) {
     const remedy =
       'the embedded engine exists for Linux and macOS on x64 and arm64; elsewhere set CLICKHOUSE_URL. Else run `npm ci`'

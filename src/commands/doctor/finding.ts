@@ -21,7 +21,3 @@ export function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error & { cause?: Error & { code?: string } }
   return inner?.code ?? inner?.message ?? message
 }
-
-export function gibibytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`
-}
