@@ -71,13 +71,13 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
 program
   .command('tail')
   .description('print events of a running instance as they come in')
-  .option('--url <url>', 'where its private API is; the address that HOST and PORT say unless given')
+  .option('--url <url>', 'where its private API is; by HOST and PENNON_ADMIN_PORT, else PORT, unless given')
   .option('--project <id>', 'id of the project', '@current')
   .option('--event <name>', 'only events of this name; may be repeated', repeated)
   .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated)
   .option('--lane <names>', 'only these lanes, separated by commas; may be repeated', repeated)
   .option('--property <key=value>', 'only events with this property; repeated, with all of them', repeated)
-  .option('--historical', 'also imports')
+  .option('--historical', 'also imports, marked with their own time')
   .option('--no-rejected', 'without what was refused')
   .option('--json', 'print the whole of each message as JSON')
   .addHelpText(
@@ -85,7 +85,7 @@ program
     `
 The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY. Options of different names have to hold together.
 
-Lanes are main, overflow, error_tracking, heatmaps, warnings, ai, replay (only what was refused) and historical; all but
+Lanes are main, overflow, error_tracking, heatmaps, warnings, ai, replay (only what /s/ refused) and historical; all but
 historical unless some are given. A property is compared as text: n=3 finds the number 3 too. What was refused is shown
 whatever --property says, since it often lacks what it could be chosen by.
 

@@ -109,7 +109,7 @@ describe('pennon tail', () => {
     const { output, ended } = start(t, [], value, first.url)
     await eventually(() => output().startsWith('# ready {'))
     await first.close()
-    await eventually(() => output().includes('\npennon: the live view of'))
+    await eventually(() => /\npennon: \S+Z the live view of/.test(output()))
     const second = await startFront({ ...settings, PORT: new URL(first.url).port })
     t.after(() => second.close())
     await eventually(() => / is back after \d+ s\n/.test(output()) && output().split('# ready {').length === 3)
@@ -122,9 +122,12 @@ describe('pennon tail', () => {
       .filter(line => line.startsWith('pennon: '))
       .map(line => line.replaceAll(first.url, 'URL'))
     assert.equal(told.length, 3, output())
-    assert.match(told[0]!, /^pennon: the live view of URL broke off: stopping\. Connecting again; .*\/events\/$/)
-    assert.match(told[1]!, /^pennon: the live view of URL is back after \d+ s$/)
-    assert.match(told[2]!, /^pennon: The live view of URL ended: access_ended: the personal API key was deleted/)
+    assert.match(
+      told[0]!,
+      /^pennon: \S+Z the live view of URL broke off: stopping\. Connecting again; .*\/events\/ and \/rejected_events\/$/,
+    )
+    assert.match(told[1]!, /^pennon: \S+Z the live view of URL is back after \d+ s$/)
+    assert.match(told[2]!, /^pennon: \S+Z the live view of URL ended: access_ended: the personal API key was deleted/)
   })
 
   it('says what it needs where it gets no answer, and names every lane in its help', async t => {
@@ -134,6 +137,7 @@ describe('pennon tail', () => {
     assert.deepEqual(await Promise.all([nobody.ended, help.ended, unknown.ended]), [2, 0, 2])
     assert.match(nobody.output(), /^pennon: The live view of http:\/\/127\.0\.0\.1:9 cannot be opened: .+\n$/)
     assert.match(unknown.output(), /^pennon: .* cannot be opened: it answered 404: .*--project.*\n$/)
-    for (const lane of lanes) assert.ok(help.output().includes(lane), lane)
+    for (const word of [...lanes, 'only what /s/ refused', 'PENNON_ADMIN_PORT'])
+      assert.ok(help.output().includes(word), word)
   })
 })

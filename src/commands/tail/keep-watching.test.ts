@@ -47,11 +47,20 @@ describe('a live view that breaks', () => {
     assert.deepEqual(end, { why: 'deleted', wasOpen: true })
   })
 
-  it('is left alone for as long as the instance asks, and never for more than half a minute of its own', async () => {
-    const away = Array.from({ length: 12 }, () => [null, cut] as const)
+  it('is left alone for as long as the instance asks, for at most 5 s within the first minute, and half a minute later', async () => {
+    const away = Array.from({ length: 23 }, () => [null, cut] as const)
     const { pauses } = await run([[20_000, { ...cut, retryAfterMs: 5_000 }], ...away, [null, deleted]])
-    assert.equal(pauses[0], 5_000)
-    assert.equal(pauses.at(-1), 22_500)
+    const firstMinute = [5_000, 750, 1_500, 3_000, ...Array(14).fill(3_750)]
+    assert.deepEqual(pauses, [...firstMinute, 7_500, 15_000, 22_500, 22_500, 22_500, 22_500])
+  })
+
+  it('has its first minute from when its silence was noticed, and was lost with its last byte', async () => {
+    const away = Array.from({ length: 12 }, () => [null, cut] as const)
+    const { told, pauses } = await run([[60_000, { ...cut, silentMs: 45_000 }], ...away, [0, deleted]])
+    assert.deepEqual(pauses.slice(-3), [3_750, 3_750, 3_750])
+    const awayMs = pauses.reduce((sum, pause) => sum + pause, 0)
+    assert.ok(awayMs < 60_000, String(awayMs))
+    assert.deepEqual(told, ['lost: cut', `back after ${45_000 + awayMs}`])
   })
 
   it('that opens and breaks at once is opened ever more rarely', async () => {
@@ -63,6 +72,8 @@ describe('a live view that breaks', () => {
       [null, deleted],
     ])
     assert.deepEqual(pauses, [375, 750, 1_500, 375])
+    const flapping = Array.from({ length: 24 }, () => [10, cut] as const)
+    assert.equal((await run([...flapping, [null, deleted]])).pauses.at(-1), 22_500)
   })
 
   it('is not opened again when it never was, or when there is no use', async () => {

@@ -15,16 +15,20 @@ export interface KeepWatchingOptions {
   readonly monotonicNowMs: () => number
 }
 
-const pauseMs = { first: 500, max: 30_000 }
-/** A view that was open for so long begins again with the first pause. */
+const pauseMs = { first: 500, soonMax: 5_000, max: 30_000 }
+/** Most views break because somebody starts the instance again, and watches for it to be back. */
+const soonMs = 60_000
+/** A view that was open for so long begins again with the first pause, and with that minute. */
 const steadyAfterMs = 10_000
 
 /** @returns why it is of no use to go on, and whether there was a view at all. */
 export async function keepWatching(options: KeepWatchingOptions): Promise<{ why: string; wasOpen: boolean }> {
   const { watch, monotonicNowMs } = options
   let wasOpen = false
+  /** When the last byte came, if that is known. */
   let lostAtMs: number | null = null
-  let failures = 0
+  let brokeAtMs = 0
+  let pause: number | null = null
   for (;;) {
     let openedAtMs: number | null = null
     const end = await watch(() => {
@@ -36,11 +40,13 @@ export async function keepWatching(options: KeepWatchingOptions): Promise<{ why:
     if (end.isFinal || !wasOpen) return { why: end.why, wasOpen }
     const nowMs = monotonicNowMs()
     if (lostAtMs === null) {
-      lostAtMs = nowMs
+      lostAtMs = nowMs - (end.silentMs ?? 0)
       options.onLost(end.why)
     }
-    if (openedAtMs !== null && nowMs - openedAtMs >= steadyAfterMs) failures = 0
-    const pause = Math.min(pauseMs.max, pauseMs.first * 2 ** Math.min(failures++, 20)) * (0.5 + options.random() / 2)
-    await options.sleep(Math.max(pause, end.retryAfterMs ?? 0))
+    if (openedAtMs !== null && nowMs - openedAtMs >= steadyAfterMs) pause = null
+    if (pause === null) brokeAtMs = nowMs
+    const max: number = nowMs - brokeAtMs < soonMs ? pauseMs.soonMax : pauseMs.max
+    pause = Math.min(max, pause === null ? pauseMs.first : pause * 2)
+    await options.sleep(Math.max(pause * (0.5 + options.random() / 2), end.retryAfterMs ?? 0))
   }
 }

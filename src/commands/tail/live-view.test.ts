@@ -3,12 +3,17 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
+import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
 import { watchLiveView } from './live-view.ts'
 
 const ready = 'event: ready\ndata: {"project":{"id":1}}\n\n'
 
 /** Watches a server that answers so; what came, by kind and data, and how it ended. */
-async function watched(t: TestContext, answer: (response: ServerResponse) => void, silentAfterMs = 60_000) {
+async function watched(
+  t: TestContext,
+  answer: (response: ServerResponse) => void,
+  { silentAfterMs = 60_000, monotonicNowMs = (): number => 0 } = {},
+) {
   const server = createServer((_request, response) => answer(response)).listen(0, '127.0.0.1')
   t.after(() => server.close())
   await once(server, 'listening')
@@ -22,6 +27,7 @@ async function watched(t: TestContext, answer: (response: ServerResponse) => voi
       all.push(data)
     },
     silentAfterMs,
+    monotonicNowMs,
   })
   server.closeAllConnections()
   return { kinds, all, ...end }
@@ -30,6 +36,15 @@ async function watched(t: TestContext, answer: (response: ServerResponse) => voi
 function streaming(response: ServerResponse, text = ready): ServerResponse {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).write(text)
   return response
+}
+
+/** Ends the connection in the middle of what it has begun. */
+function closing(chunked: string) {
+  return (response: ServerResponse) => {
+    const head =
+      'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n'
+    response.socket!.end(head + chunked)
+  }
 }
 
 function refusing(status: number, body: string, headers: Record<string, string> = {}) {
@@ -41,21 +56,36 @@ function inItsWords(code: string, detail: string, attr: string | null = null): s
 }
 
 describe('one connection to a live view', () => {
-  it('may be tried again when it is cut, when nothing comes any more, and when the instance stops', async t => {
+  it('may be tried again when it is closed, in whatever way, and when the instance stops', async t => {
     const cut = await watched(t, response => {
       streaming(response)
       setTimeout(() => response.destroy(), 20)
     })
-    assert.deepEqual([cut.kinds, cut.isFinal, cut.why], [['ready'], false, 'the connection was cut'])
+    assert.deepEqual([cut.kinds, cut.isFinal, cut.why], [['ready'], false, 'the connection was closed'])
     const closed = await watched(t, response => void streaming(response).end())
-    assert.deepEqual([closed.isFinal, closed.why], [false, 'the connection was cut'])
-    const silent = await watched(t, response => void streaming(response), 100)
-    assert.deepEqual([silent.isFinal, silent.why], [false, 'nothing came for 0.1 s'])
+    assert.deepEqual([closed.isFinal, closed.why], [false, 'the connection was closed'])
+    for (const chunked of ['', '50\r\nevent: '])
+      assert.equal((await watched(t, closing(chunked))).why, 'the connection was closed')
+    const unanswered = await watched(t, response => response.destroy())
+    assert.deepEqual([unanswered.isFinal, unanswered.why], [false, 'the connection was closed'])
+    assert.ok(![cut, closed, unanswered].some(end => 'silentMs' in end))
     const stopping = await watched(
       t,
       response => void streaming(response, `${ready}event: end\ndata: {"reason":"stopping"}\n\n`),
     )
     assert.deepEqual([stopping.kinds, stopping.isFinal, stopping.why], [['ready', 'end'], false, 'stopping'])
+  })
+
+  it('counts as cut when nothing comes any more, and says since when', async t => {
+    // Asked at the start, with each piece, and at the end.
+    const asked: number[] = []
+    const monotonicNowMs = () => {
+      asked.push(asked.length * 1_000)
+      return asked.at(-1)!
+    }
+    const silent = await watched(t, response => void streaming(response), { silentAfterMs: 100, monotonicNowMs })
+    assert.deepEqual([silent.kinds, silent.isFinal, silent.why], [['ready'], false, 'nothing came for 0.1 s'])
+    assert.deepEqual([asked.length, silent.silentMs], [3, 1_000])
   })
 
   it('shows text with line separators of its own, which JSON has as they are', async t => {
@@ -79,6 +109,11 @@ describe('one connection to a live view', () => {
       [noProject.isFinal, noProject.why],
       [true, 'it answered 404: Not found. Check --project and --url.'],
     )
+    for (const { detail } of [notFound, notFoundOnWire]) {
+      const elsewhere = await watched(t, refusing(404, inItsWords('not_found', detail)))
+      assert.equal(elsewhere.isFinal, true)
+      assert.match(elsewhere.why, /it answered 404: There is nothing at this path.* Check --url: .*PENNON_ADMIN_PORT/)
+    }
     const misread = await watched(t, refusing(400, inItsWords('invalid_input', 'Must be some of main.', 'lane')))
     assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be some of main.'])
     const page = await watched(t, refusing(200, '<html>', { 'content-type': 'text/html' }))

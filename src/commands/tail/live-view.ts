@@ -1,6 +1,7 @@
 // One connection to the live view of an instance, from its request to its end: what came, and whether another try may help.
 
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
 
 /** Numbers stay as they were sent: 64-bit ids do not fit a double. */
 export type Data = Readonly<JsonObject>
@@ -12,6 +13,7 @@ export interface LiveViewOptions {
   readonly onMessage: (kind: string, data: Data) => void
   /** An instance says something every 15 s; after this long without a byte the connection counts as cut. */
   readonly silentAfterMs: number
+  readonly monotonicNowMs: () => number
 }
 
 export interface LiveViewEnd {
@@ -19,6 +21,8 @@ export interface LiveViewEnd {
   readonly isFinal: boolean
   /** For a person. */
   readonly why: string
+  /** Since the last byte, where nothing but silence told of the end. */
+  readonly silentMs?: number
   /** The instance asked for so much patience. */
   readonly retryAfterMs?: number
 }
@@ -29,12 +33,15 @@ export async function watchLiveView({
   personalKey,
   onMessage,
   silentAfterMs,
+  monotonicNowMs,
 }: LiveViewOptions): Promise<LiveViewEnd> {
   const leaving = new AbortController()
   // In quarters: after a pause of this process, which may be one of its reader, what waits is read before it counts as silence.
   let silentQuarters = 0
+  let lastByteAtMs = monotonicNowMs()
   const onBytes = () => {
     silentQuarters = 0
+    lastByteAtMs = monotonicNowMs()
   }
   const watch = setInterval(() => {
     if (++silentQuarters >= 4) leaving.abort(new Error(`nothing came for ${silentAfterMs / 1_000} s`))
@@ -50,9 +57,10 @@ export async function watchLiveView({
       onMessage(kind, data)
       if (kind === 'end') return ended(String(data.reason))
     }
-    return { isFinal: false, why: wasCut }
+    return { isFinal: false, why: wasClosed }
   } catch (cause) {
-    return { isFinal: false, why: reasonOf(cause) }
+    const isSilent = leaving.signal.aborted
+    return { isFinal: false, why: reasonOf(cause), ...(isSilent && { silentMs: monotonicNowMs() - lastByteAtMs }) }
   } finally {
     clearInterval(watch)
     leaving.abort()
@@ -74,13 +82,19 @@ async function refused(response: Response): Promise<LiveViewEnd> {
   const text = await response.text()
   const detail = detailOf(text)
   const mayPass = status >= 500 || [408, 425, 429].includes(status) || (detail === null && ![401, 403].includes(status))
-  const hint = status === 404 && !mayPass ? ' Check --project and --url.' : ''
+  const hint = status === 404 && !mayPass ? ` ${hintOf(detail)}` : ''
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return {
     isFinal: !mayPass,
     why: `it answered ${status}: ${detail ?? text.slice(0, foreignCharsMax)}${hint}`,
     ...(seconds > 0 && { retryAfterMs: Math.min(seconds * 1_000, retryAfterMsMax) }),
   }
+}
+
+function hintOf(detail: string | null): string {
+  return detail === notFound.detail || detail === notFoundOnWire.detail
+    ? 'Check --url: where the instance has PENNON_ADMIN_PORT, its private API is on that port.'
+    : 'Check --project and --url.'
 }
 
 /** Of what something that is no Pennon answered. */
@@ -132,11 +146,17 @@ function objectOf(text: string): Data {
   return value
 }
 
-const wasCut = 'the connection was cut'
+/** By the instance, or by a proxy before it. */
+const wasClosed = 'the connection was closed'
 
-/** `fetch` hides what happened behind "fetch failed"; behind "terminated" is a word of HTTP for a body without its end. */
+/**
+ * `fetch` hides what happened behind "fetch failed"; behind "terminated" is a word of HTTP for a body without its end, and
+ * "other side closed" is one without a beginning.
+ */
 function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error
-  if (message === 'terminated') return wasCut
-  return inner instanceof Error ? inner.message || (inner as NodeJS.ErrnoException).code! : message
+  if (message === 'terminated') return wasClosed
+  if (!(inner instanceof Error)) return message
+  const { code } = inner as NodeJS.ErrnoException
+  return code === 'UND_ERR_SOCKET' ? wasClosed : inner.message || code!
 }

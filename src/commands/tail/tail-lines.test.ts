@@ -28,6 +28,13 @@ describe('a line of pennon tail', () => {
     )
   })
 
+  it('marks an import, with the time that it has of its own', () => {
+    const was = '2024-03-01T00:00:00.000Z'
+    const line = (isImport: boolean) => event(`"timestamp":"${was}","historical_migration":${isImport},"properties":{}`)
+    assert.equal(line(true), `${at}  historical ${was}  paid  ada  {}`)
+    assert.equal(line(false), `${at}  paid  ada  {}`)
+  })
+
   it('has the reason of a reject and the beginning of its body', () => {
     const reject = {
       received_at: at,
@@ -38,6 +45,8 @@ describe('a line of pennon tail', () => {
     }
     const shown = `${at}  rejected: missing_event_name (event)  ada  ${'x'.repeat(200)}…`
     assert.equal(line('rejected', JSON.stringify(reject)), shown)
+    const ofImport = line('rejected', JSON.stringify({ ...reject, historical_migration: true }))
+    assert.equal(ofImport, shown.replace('  rejected', '  historical  rejected'))
   })
 
   it('tells everything else by its name, and never moves the cursor', () => {

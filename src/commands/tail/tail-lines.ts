@@ -18,9 +18,14 @@ function shortLineOf(kind: string, data: Data): string {
   }
 }
 
-/** What is set on the person stands behind the properties, where it was sent beside them. */
+/**
+ * What is set on the person stands behind the properties, where it was sent beside them. The time is that of arrival, so that
+ * lines are in order; an import is marked, with the time that it is stored with.
+ */
 function eventLine({
   captured_at: capturedAt,
+  historical_migration: isImport,
+  timestamp,
   event,
   distinct_id: distinctId,
   properties,
@@ -29,17 +34,26 @@ function eventLine({
 }: Data): string {
   const set = ['$set', '$set_once'].filter(name => name in others)
   const parts = [JSON.stringify(properties), ...set.map(name => `${name} ${JSON.stringify(others[name])}`)]
-  return [capturedAt, event, distinctId, ...parts, ...(cut === true ? ['(cut)'] : [])].join('  ')
+  const mark = isImport === true ? [`historical ${timestamp}`] : []
+  return [capturedAt, ...mark, event, distinctId, ...parts, ...(cut === true ? ['(cut)'] : [])].join('  ')
 }
 
 /** Enough to know it again; `--json` prints all of it, and so does the list of rejects. */
 const bodyCharsMax = 200
 
-function rejectLine({ received_at: receivedAt, reason, field, distinct_id: distinctId, body }: Data): string {
+function rejectLine({
+  received_at: receivedAt,
+  historical_migration: isImport,
+  reason,
+  field,
+  distinct_id: distinctId,
+  body,
+}: Data): string {
   const text = String(body)
   const shown = text.length > bodyCharsMax ? `${text.slice(0, bodyCharsMax)}…` : text
   const at = field === '' || field === null || field === undefined ? '' : ` (${field})`
-  return [receivedAt, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
+  const mark = isImport === true ? ['historical'] : []
+  return [receivedAt, ...mark, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
 }
 
 /** What clients sent may not move the cursor. Escaped as in JSON, which a line may be. */

@@ -8,6 +8,7 @@ import { keepWatching } from './keep-watching.ts'
 import { watchLiveView } from './live-view.ts'
 import { type TailOptions, tailAddress } from './tail-address.ts'
 import { lineOf } from './tail-lines.ts'
+import { tailNotices } from './tail-notices.ts'
 
 export type { TailOptions }
 
@@ -23,6 +24,8 @@ export async function tail(options: TailOptions): Promise<void> {
   if (!address.ok) refuse(address.error)
   if (personalKey === null) refuse('Set PENNON_PERSONAL_KEY to a personal API key with the scope query:read.')
   const { instance, view } = address.value
+  const notices = tailNotices({ instance, rejected: options.rejected, nowMs: Date.now })
+  const monotonicNowMs = () => performance.now()
   // Whoever reads the lines has seen enough: `| head`.
   process.stdout.once('error', () => process.exit(0))
   const { why, wasOpen } = await keepWatching({
@@ -31,19 +34,19 @@ export async function tail(options: TailOptions): Promise<void> {
         url: view,
         personalKey,
         silentAfterMs,
+        monotonicNowMs,
         onMessage: (kind, data) => {
           if (kind === 'ready') onReady()
           process.stdout.write(`${lineOf(kind, data, options.json === true)}\n`)
         },
       }),
-    onLost: why =>
-      say(`the live view of ${instance} broke off: ${why}. Connecting again; what comes meanwhile is in /events/`),
-    onBack: afterMs => say(`the live view of ${instance} is back after ${Math.ceil(afterMs / 1_000)} s`),
+    onLost: why => say(notices.lost(why)),
+    onBack: afterMs => say(notices.back(afterMs)),
     sleep: ms => sleep(ms),
     random: Math.random,
-    monotonicNowMs: () => performance.now(),
+    monotonicNowMs,
   })
-  refuse(`The live view of ${instance} ${wasOpen ? 'ended' : 'cannot be opened'}: ${why}`)
+  refuse(wasOpen ? notices.ended(why) : notices.unopened(why))
 }
 
 /** Beside the events, which may be on their way into another program. */

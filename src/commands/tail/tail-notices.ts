@@ -1,0 +1,35 @@
+// What `pennon tail` says beside the events, for a person: of a view that breaks when that was, as the lines of the events
+// say it, so that what came meanwhile can be looked up.
+
+export interface TailNotices {
+  readonly lost: (why: string) => string
+  /** @param afterMs since the view was lost. */
+  readonly back: (afterMs: number) => string
+  readonly ended: (why: string) => string
+  /** It never was: whoever typed the command reads it at once. */
+  readonly unopened: (why: string) => string
+}
+
+/**
+ * @param options.instance the address of its private API.
+ * @param options.rejected whether the view shows rejects, which are not among the events.
+ * @param options.nowMs epoch ms.
+ */
+export function tailNotices({
+  instance,
+  rejected,
+  nowMs,
+}: {
+  readonly instance: string
+  readonly rejected: boolean
+  readonly nowMs: () => number
+}): TailNotices {
+  const view = () => `${new Date(nowMs()).toISOString()} the live view of ${instance}`
+  const meanwhile = rejected ? '/events/ and /rejected_events/' : '/events/'
+  return {
+    lost: why => `${view()} broke off: ${why}. Connecting again; what comes meanwhile is in ${meanwhile}`,
+    back: afterMs => `${view()} is back after ${Math.ceil(afterMs / 1_000)} s`,
+    ended: why => `${view()} ended: ${why}`,
+    unopened: why => `The live view of ${instance} cannot be opened: ${why}`,
+  }
+}
