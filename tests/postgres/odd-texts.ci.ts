@@ -18,10 +18,11 @@ describe('odd texts', { skip: noPostgres() }, () => {
     const onSqlite = await whatIsLeft(t, {})
     const onPostgres = await whatIsLeft(t, { DATABASE_URL: await postgres.createDatabase() })
     assert.deepEqual(onPostgres, onSqlite)
-    const { statuses, persons, rejected } = onSqlite as {
+    const { statuses, persons, rejected, warnedOf } = onSqlite as {
       statuses: number[]
       persons: unknown[]
       rejected: { reason: string }[]
+      warnedOf: unknown[]
     }
     assert.deepEqual(statuses, [200, 200, 400])
     assert.equal(persons.length, 2)
@@ -30,6 +31,7 @@ describe('odd texts', { skip: noPostgres() }, () => {
       ['invalid_json'],
       'what the edge refused, and nothing that the worker gave up',
     )
+    assert.deepEqual(warnedOf, ['invalid_json'], 'the warning of a reject leads to it')
   })
 })
 
@@ -89,6 +91,7 @@ async function whatIsLeft(t: TestContext, settings: Record<string, string>): Pro
       .toSorted(),
     rejected: await list(pennon, 'rejected_events'),
     warnings: await list(pennon, 'ingestion_warnings'),
+    warnedOf: await rejectsOfWarnings(pennon),
     flag: [flag.name, flag.tags, flag.filters],
     project: project.name,
     decided,
@@ -114,6 +117,18 @@ async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]
   const changing =
     /"(id|uuid|created_at|captured_at|last_seen|timestamp|received_at|person_created_at|import_job_id|rejectId)":(?:"[^"]*"|\d+),?/g
   return results.map(result => JSON.parse(JSON.stringify(result).replaceAll(changing, '').replaceAll(',}', '}')))
+}
+
+/** Reasons of the rejects whose ids the warnings name. */
+async function rejectsOfWarnings(pennon: Pennon): Promise<string[]> {
+  const path = '/api/projects/@current'
+  const { results } = await pennon.api<{ results: object[] }>('GET', `${path}/ingestion_warnings/`)
+  const ids = [...JSON.stringify(results).matchAll(/"rejectId":"([^"]*)"/g)].map(([, id]) => id!)
+  const reasons = ids.map(async id => {
+    const { reason } = await pennon.api<{ reason: string }>('GET', `${path}/rejected_events/${id}/`)
+    return reason
+  })
+  return Promise.all(reasons)
 }
 
 async function decide(pennon: Pennon, distinctId: string): Promise<unknown> {
