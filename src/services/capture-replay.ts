@@ -1,11 +1,9 @@
 // Accepts replay requests: finds the project, asks for its quota, appends the record to the log and answers only when the
 // log has it. Knows nothing of HTTP; `http/handlers/replay.ts` turns outcomes into answers.
 
-import type { RejectedBody } from '#core/events/captured-event.ts'
-import type { RefusedItem } from '#core/events/incoming-event.ts'
-import { type ReplayRefusal, refusedReplayFields } from '#core/events/prepare-replay.ts'
+import { type ReplayRefusal, type ReplayRequest, refusedReplayFields } from '#core/events/prepare-replay.ts'
 import type { QuotaResource } from '#core/events/quota-resource.ts'
-import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
+import { assignProject } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { atOnce } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
@@ -40,17 +38,6 @@ export type ReplayOutcome =
   | { readonly kind: 'unfit'; readonly refusal: ReplayRefusal }
   /** Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. */
   | { readonly kind: 'unavailable' }
-
-/** A request that was read elsewhere, for no project yet. */
-export type ReplayRequest =
-  | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
-  | {
-      readonly kind: 'unfit'
-      readonly token: string
-      readonly refusal: ReplayRefusal
-      readonly body: RejectedBody
-      readonly item: RefusedItem
-    }
 
 export interface ReplayService {
   capture(request: ReplayRequest, receivedAtMs: number): Promise<ReplayOutcome>

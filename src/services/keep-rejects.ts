@@ -9,6 +9,7 @@ import {
   type RejectedBody,
 } from '#core/events/captured-event.ts'
 import type { RefusedItem } from '#core/events/incoming-event.ts'
+import { keptItem } from '#core/events/reject-body.ts'
 import { type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
@@ -112,9 +113,7 @@ export function createRejectKeeper(dependencies: RejectKeeperDependencies): Reje
       capturedAtMs: receivedAtMs,
       reason,
       field: input.field,
-      uuid: item.uuid,
-      name: item.name.slice(0, 200),
-      distinctId: item.distinctId.slice(0, 200),
+      ...keptItem(item),
       ...(typeof kept === 'string' ? { body: kept } : { body: kept.text, source: kept.source }),
     }
     eventLog.append(lane, encodeRejects(project, [reject])).catch(error => {

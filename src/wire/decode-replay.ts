@@ -1,11 +1,8 @@
 // The whole way from the bytes of a replay request to the record that is kept. Pure, so that it runs on the event loop for
 // small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
-import type { RejectedBody } from '#core/events/captured-event.ts'
-import type { RefusedItem } from '#core/events/incoming-event.ts'
-import { prepareReplay, type ReceivedReplay, type ReplayRefusal } from '#core/events/prepare-replay.ts'
+import { prepareReplay, type ReceivedReplay, type ReplayRequest } from '#core/events/prepare-replay.ts'
 import { bodyToLookAt } from '#core/events/reject-body.ts'
-import type { EncodedRecords } from '#core/log/record-codec.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
 import type { RefusedCapture } from './decode-capture.ts'
@@ -17,19 +14,7 @@ export interface ReplayInput extends Omit<CaptureBody, 'legacyPath'> {
   readonly fallbackToken: string | null
 }
 
-/** What the service takes: a record whose project is open (0), or why its snapshots cannot be kept. */
-export type PreparedReplay =
-  | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
-  | {
-      readonly kind: 'unfit'
-      readonly token: string
-      readonly refusal: ReplayRefusal
-      /** What was sent, decoded and cut for the reject store. */
-      readonly body: RejectedBody
-      /** Its first element. */
-      readonly item: RefusedItem
-    }
-  | RefusedCapture
+export type PreparedReplay = ReplayRequest | RefusedCapture
 
 /**
  * What the event loop decodes itself, bytes: less than of events, because snapshots are packed besides, and because their

@@ -17,7 +17,7 @@ import type { RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent, IncomingRequest, ItemFault, RefusedItem } from './incoming-event.ts'
 import type { ItemVerdict } from './item-verdicts.ts'
 import { type EventContext, type EventRefusal, normalizeEvent, refusedFields } from './normalize-event.ts'
-import { keptBody } from './reject-body.ts'
+import { keptBody, keptItem } from './reject-body.ts'
 
 export interface PreparedEvents {
   /** Records of the two logs; null where there is none. */
@@ -181,9 +181,7 @@ function rejectOf(item: RejectedItem, sourceJson: string, context: EventContext)
     capturedAtMs: context.capturedAtMs,
     reason: item.reason,
     field: item.field,
-    uuid: item.uuid,
-    name: item.name.slice(0, 200),
-    distinctId: item.distinctId.slice(0, 200),
+    ...keptItem(item),
     body,
     source,
   }

@@ -3,8 +3,10 @@
 
 import type { EncodedRecords } from '../log/record-codec.ts'
 import { encodeReplay } from '../log/replay-record.ts'
+import type { RejectedBody } from './captured-event.ts'
 import { eventTime } from './event-time.ts'
 import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
+import type { RefusedItem } from './incoming-event.ts'
 import { normalizeDistinctId } from './normalize-event.ts'
 import { packItems } from './packed-items.ts'
 
@@ -52,6 +54,19 @@ export const replayRefusals = [
   'replay_too_large',
 ] as const
 export type ReplayRefusal = (typeof replayRefusals)[number]
+
+/** A request that was read, for no project yet: a record whose project is open (0), or why its snapshots cannot be kept. */
+export type ReplayRequest =
+  | { readonly kind: 'prepared'; readonly token: string; readonly record: EncodedRecords }
+  | {
+      readonly kind: 'unfit'
+      readonly token: string
+      readonly refusal: ReplayRefusal
+      /** What was sent, decoded and cut for the reject store. */
+      readonly body: RejectedBody
+      /** Its first element. */
+      readonly item: RefusedItem
+    }
 
 /** The field at fault. */
 export const refusedReplayFields: Readonly<Record<ReplayRefusal, string>> = {

@@ -13,7 +13,7 @@ import {
   v1DropReasons,
 } from './normalize-v1-event.ts'
 import { finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-events.ts'
-import { keptBody } from './reject-body.ts'
+import { keptBody, keptItem } from './reject-body.ts'
 import { uuidTextLength } from './uuid.ts'
 
 /** `personless`: accepted without a person, for its distinct id is nobody's. */
@@ -126,9 +126,7 @@ function rejectOf(
     capturedAtMs: context.capturedAtMs,
     reason,
     field,
-    uuid: item.uuid,
-    name: item.name.slice(0, 200),
-    distinctId: item.distinctId.slice(0, 200),
+    ...keptItem(item),
     body,
     source,
   }

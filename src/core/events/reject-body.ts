@@ -1,8 +1,10 @@
 // What was sent and refused, as the reject store keeps it: cut, with what it takes to read it again.
 
 import type { KeptBody, RejectSource } from './captured-event.ts'
+import type { RefusedItem } from './incoming-event.ts'
 
 export const rejectBodyBytesMax = 64 * 1024
+const idLengthMax = 200
 
 /** A reject's body, cut to what the reject store keeps; a character that the cut would split goes. */
 export function cutRejectBody(text: string): string {
@@ -11,6 +13,11 @@ export function cutRejectBody(text: string): string {
   let end = Math.min(bytes.length, rejectBodyBytesMax)
   while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
   return bytes.toString('utf8', 0, end)
+}
+
+/** What a reject tells of its event: texts of any length may have been sent. */
+export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
+  return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
 /** Cut, and saying so; of an empty one, that there is nothing to read again. */

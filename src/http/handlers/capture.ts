@@ -32,6 +32,7 @@ import {
 import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface CaptureRouteDependencies {
@@ -73,8 +74,7 @@ export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
       stalled: captureErrors.bodyReadTimeout,
       busy: captureErrors.transient,
       refused: (request, { code }) => {
-        const { token } = readableQuery(request.query as RawQuery)
-        const input = { token: token ?? keyInHeader(request), reason: code, field: '', body: '' }
+        const input = { token: keyBesideBody(request), reason: code, field: '', body: '' }
         dependencies.service.keepRefused(input, dependencies.clock.nowMs())
       },
       handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
@@ -252,10 +252,6 @@ function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedI
       return { ...refused, ...of }
     }
   }
-}
-
-function keyInHeader({ headers }: FastifyRequest): string | null {
-  return textOfHeader(headers['x-posthog-project-api-key'])
 }
 
 function textOfHeader(header: string | string[] | undefined): string | null {

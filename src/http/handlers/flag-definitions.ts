@@ -12,6 +12,7 @@ import { encodeDefinitions } from '#wire/flag-definitions.ts'
 import { encodeFlagList } from '#wire/flag-list.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
+import { keyInHeader } from '../key-beside-body.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 import {
   opensProject,
@@ -116,7 +117,5 @@ async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody>
 function projectKeyOf(request: FastifyRequest): string | null {
   const { token } = request.query as { token?: string | string[] }
   const named = Array.isArray(token) ? token[0] : token
-  if (named !== undefined && named !== '') return named
-  const header = request.headers['x-posthog-project-api-key']
-  return typeof header === 'string' && header !== '' ? header : null
+  return named !== undefined && named !== '' ? named : keyInHeader(request)
 }

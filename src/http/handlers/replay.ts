@@ -8,11 +8,12 @@ import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture.ts'
 import type { ReplayOutcome, ReplayService } from '#services/capture-replay.ts'
 import { captureErrors } from '#wire/capture-errors.ts'
-import { parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture-query.ts'
+import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
 import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/decode-replay.ts'
 import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thread.ts'
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface ReplayRouteDependencies {
@@ -86,13 +87,8 @@ async function handleReplay(
 
 /** A request that nobody looks into: its project is known where its key stands outside of its body. */
 function keepUnread({ clock, keepRefused }: ReplayRouteDependencies, request: FastifyRequest, error: WireError): void {
-  const token = readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
+  const token = keyBesideBody(request)
   keepRefused({ token, reason: error.code, field: error.attr ?? '', body: '', lane: 'replay' }, clock.nowMs())
-}
-
-function keyInHeader({ headers }: FastifyRequest): string | null {
-  const key = headers['x-posthog-project-api-key']
-  return typeof key === 'string' ? key || null : null
 }
 
 async function decodeElsewhere(

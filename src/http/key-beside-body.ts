@@ -1,0 +1,15 @@
+// The project's key of a request where it stands outside of its body.
+
+import type { FastifyRequest } from 'fastify'
+import { type RawQuery, readableQuery } from '#wire/capture-query.ts'
+
+/** In the query or else in the header; null: in neither. Source: docs/wire/ingestion.md 2.4. */
+export function keyBesideBody(request: FastifyRequest): string | null {
+  return readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
+}
+
+/** Null: it is not there, or empty. */
+export function keyInHeader({ headers }: FastifyRequest): string | null {
+  const key = headers['x-posthog-project-api-key']
+  return (typeof key === 'string' ? key : key?.[0]) || null
+}
