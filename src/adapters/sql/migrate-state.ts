@@ -45,7 +45,7 @@ async function applyNext(
       .executeTakeFirst()
     const current = Number(row?.version ?? 0)
     if (isNewestSchema(current, known)) return false
-    const next = known[current]!
+    const next = known.find(migration => migration.version > current)!
     for (const statement of next.statements(options.words)) await sql.raw(statement).execute(trx)
     await trx.insertInto('schema_version').values({ version: next.version, name: next.name }).execute()
     return true
@@ -54,9 +54,10 @@ async function applyNext(
 
 /** False: migrations are missing. @throws SchemaTooNewError when there are more than this version has. */
 export function isNewestSchema(version: number, known: readonly Migration[] = migrations): boolean {
-  if (version > known.length)
+  const newest = known.at(-1)?.version ?? 0
+  if (version > newest)
     throw new SchemaTooNewError(
-      `The state was written by a newer Pennon (schema ${version}; this one knows up to ${known.length}). Start that version, or restore a backup from before the upgrade.`,
+      `The state was written by a newer Pennon (schema ${version}; this one knows up to ${newest}). Start that version, or restore a backup from before the upgrade.`,
     )
-  return version === known.length
+  return version === newest
 }
