@@ -213,7 +213,7 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
 const notHereYet = ['KAFKA_BROKERS'] as const
 
 /** Variables of ours that are no settings: how a process was started. */
-const ownVariables = new Set(['PENNON_PROCESS_OPTIONS'])
+const ownVariables = new Set(['PENNON_SERVE_PID'])
 
 export type Environment = Readonly<Record<string, string | undefined>>
 

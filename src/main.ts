@@ -2,6 +2,7 @@
 
 import '../bin/compile-cache.js'
 import { flushCompileCache } from 'node:module'
+import { dirname } from 'node:path'
 import { Command, Option } from 'commander'
 import type { TailOptions } from './commands/tail/tail.ts'
 import { version } from './version.ts'
@@ -121,6 +122,8 @@ program
   .requiredOption('--folder <folder>')
   .requiredOption('--http-port <port>')
   .action(async (options: { folder: string; httpPort: string }) => {
+    const { shareDataLock } = await import('./processes/data-lock.ts')
+    shareDataLock(dirname(options.folder))
     const { runEngineProcess } = await import('./adapters/clickhouse-embedded/engine-process.ts')
     runEngineProcess({ folder: options.folder, httpPort: Number(options.httpPort) })
   })

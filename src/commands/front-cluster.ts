@@ -5,7 +5,7 @@ import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '../compose/front.ts'
 import type { Config } from '../config.ts'
 import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
-import { nodeOptions } from '../processes/node-options.ts'
+import { childEnvironment, nodeOptions } from '../processes/node-options.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessNumbers } from '../telemetry/process-numbers.ts'
@@ -40,7 +40,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
 
   const start = (): Promise<{ url: string; adminUrl: string | null }> =>
     new Promise((resolve, reject) => {
-      const worker = cluster.fork(options.environment)
+      const worker = cluster.fork(childEnvironment(options.environment))
       worker.on('message', (message: FromFront) => {
         if (worker.isDead()) return // what is still in the channel is not true any more
         switch (message.type) {

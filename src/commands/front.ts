@@ -5,6 +5,7 @@ import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
 import { openGeoip } from '../compose/geoip.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
+import { shareDataLock } from '../processes/data-lock.ts'
 import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
 import { giveBackMemory } from '../telemetry/give-back-memory.ts'
 import { createLogger } from '../telemetry/log.ts'
@@ -20,6 +21,7 @@ export async function front(): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const config = read.value
+  shareDataLock(config.dataFolder)
   const logger = createLogger({ level: config.logLevel, process: 'front' })
   const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)

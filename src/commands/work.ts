@@ -5,6 +5,7 @@ import { openGeoip } from '../compose/geoip.ts'
 import { composeWorker } from '../compose/worker.ts'
 import { readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
+import { shareDataLock } from '../processes/data-lock.ts'
 import type { FromWorker, ToWorker } from '../processes/messages.ts'
 import { LogLeftError } from '../services/bind-log.ts'
 import { giveBackWhenQuiet, growHeapSlowly } from '../telemetry/give-back-memory.ts'
@@ -30,6 +31,8 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   }
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
+  // One that was started by hand holds up no start: lanes belong to one worker anyway.
+  if (process.send !== undefined) shareDataLock(config.dataFolder)
   const logger = createLogger({ level: config.logLevel, process: 'work' })
   const metrics = createMetrics({ process: 'work' })
   const database = openGeoip(config, logger)

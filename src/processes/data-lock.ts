@@ -1,24 +1,30 @@
-// One `pennon serve` per data folder. The promise is an operating-system lock on `lock.db`, which ends with its process
-// however that dies; the text file `lock` beside it names the process ids for people and for the next start, which waits
-// until the children of a killed predecessor are gone too.
+// One `pennon serve` per data folder. Locks of the operating system decide, which end with their process however that dies:
+// an instance holds `lock.db` for itself, and its children share `children.db`, which a start has to have for itself once.
+// So a start waits for what a killed instance left behind. The text file `lock` names processes for people and decides
+// nothing: numbers of processes are given again, and a zombie has one too.
 
-import { execFileSync } from 'node:child_process'
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { err, ok, type Result } from '#core/result.ts'
 
 export interface DataLock {
-  /** Names a child in the lock file, so that the next start can wait for it. */
+  /** Names a child in the lock file, for messages. */
   setChild(process: string, pid: number | null): void
   release(): void
 }
 
-interface LockText {
+/** As the lock file has it: process ids in the holder's own numbering, which may be that of a container. */
+export interface LockHolder {
   readonly pid: number
+  readonly host: string | null
   readonly children: Record<string, number>
 }
+
+/** Longer than a start looks at the children's lock. */
+const childWaitMs = 5_000
 
 /**
  * Takes the folder, creating it when missing. Waits up to `waitMsMax` for a holder that is going away.
@@ -36,33 +42,61 @@ export async function acquireDataLock(
       `The data folder ${dataFolder} cannot be written (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
     )
   }
-  const textPath = join(dataFolder, 'lock')
-  const deadline = Date.now() + options.waitMsMax
-  let database: Database.Database | undefined
-  for (let isWaiting = false; ; isWaiting = true) {
-    try {
-      database ??= takeSystemLock(join(dataFolder, 'lock.db'))
-    } catch (cause) {
-      const code = (cause as { code?: string }).code ?? ''
-      if (!code.startsWith('SQLITE_BUSY')) {
-        return err(
-          `The data folder ${dataFolder} cannot be locked (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
-        )
+  const deadline = performance.now() + options.waitMsMax
+  let instance: Database.Database | null = null
+  try {
+    for (let isWaiting = false; ; isWaiting = true) {
+      instance ??= tryLock(instanceLockOf(dataFolder), exclude)
+      const children = instance && tryLock(childrenLockOf(dataFolder), exclude)
+      if (instance !== null && children !== null) {
+        children.close()
+        return ok(heldLock(dataFolder, instance))
       }
+      if (performance.now() > deadline) break
+      if (!isWaiting) options.onWaiting?.()
+      await sleep(50)
     }
-    const left = database === undefined ? null : livingChildren(textPath)
-    if (database !== undefined && left!.length === 0) break
-    if (Date.now() > deadline) {
-      database?.close()
-      const holders = left ?? [readLockText(textPath)?.pid ?? 'unknown']
-      return err(
-        `The data folder ${dataFolder} is in use by process ${holders.join(', ')}. Stop it, or set PENNON_DATA to another folder.`,
-      )
-    }
-    if (!isWaiting) options.onWaiting?.()
-    await sleep(50)
+  } catch (cause) {
+    instance?.close()
+    return err(
+      `The data folder ${dataFolder} cannot be locked (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
+    )
   }
-  return ok(heldLock(textPath, database))
+  instance?.close()
+  const named = readLockFile(dataFolder)
+  const who = instance === null ? holderForPeople(named) : childrenForPeople(named)
+  return err(`The data folder ${dataFolder} is in use by ${who}, or set PENNON_DATA to another folder.`)
+}
+
+/**
+ * For a child of `serve`: keeps the folder from the next start until this process has ended. Ends it at once, with 0, when
+ * its parent, whose number is in `PENNON_SERVE_PID`, is gone already and so cannot keep the folder meanwhile.
+ * @throws when the lock cannot be taken.
+ */
+export function shareDataLock(dataFolder: string): void {
+  shared.push(lock(childrenLockOf(dataFolder), share, { timeout: childWaitMs }))
+  const parent = process.env.PENNON_SERVE_PID
+  if (parent !== undefined && Number(parent) !== process.ppid) process.exit(0)
+}
+
+/** Open for as long as this process lives: a connection that is collected gives its lock back. */
+const shared: Database.Database[] = []
+
+/** Who holds a folder right now; null when no instance does. Changes nothing. @throws when that cannot be seen. */
+export function readLockHolder(dataFolder: string): LockHolder | null {
+  const path = instanceLockOf(dataFolder)
+  if (!existsSync(path)) return null
+  const free = tryLock(path, share, { readonly: true })
+  free?.close()
+  return free === null ? (readLockFile(dataFolder) ?? { pid: 0, host: null, children: {} }) : null
+}
+
+function instanceLockOf(dataFolder: string): string {
+  return join(dataFolder, 'lock.db')
+}
+
+function childrenLockOf(dataFolder: string): string {
+  return join(dataFolder, 'children.db')
 }
 
 /** Folder by folder: Node's own recursive way never comes back from a file system that makes no folders. */
@@ -72,15 +106,17 @@ function makeFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 })
 }
 
-/** Who holds a folder right now, by its lock file; null when nobody living does. */
-export function readLockHolder(dataFolder: string): { pid: number; children: Record<string, number> } | null {
-  const text = readLockText(join(dataFolder, 'lock'))
-  return text !== null && isPennon(text.pid) ? text : null
-}
-
-function heldLock(textPath: string, database: Database.Database): DataLock {
+function heldLock(dataFolder: string, database: Database.Database): DataLock {
+  const path = join(dataFolder, 'lock')
   const children: Record<string, number> = {}
-  const write = () => writeFileSync(textPath, `${JSON.stringify({ pid: process.pid, children })}\n`, { mode: 0o600 })
+  const write = () => {
+    const holder: LockHolder = { pid: process.pid, host: hostname(), children }
+    try {
+      writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
+    } catch {
+      // A full disk. Messages then name nobody; the lock holds all the same.
+    }
+  }
   write()
   return {
     setChild: (name, pid) => {
@@ -89,18 +125,31 @@ function heldLock(textPath: string, database: Database.Database): DataLock {
       write()
     },
     release: () => {
-      rmSync(textPath, { force: true })
+      rmSync(path, { force: true })
       database.close()
     },
   }
 }
 
-function takeSystemLock(path: string): Database.Database {
-  const database = new Database(path, { timeout: 0 })
+/** Locks are those of a transaction, on a file that stays empty. */
+const exclude = 'BEGIN EXCLUSIVE'
+const share = 'BEGIN; SELECT count(*) FROM sqlite_master'
+
+/** @returns null when another process has it. @throws what else keeps it from being taken. */
+function tryLock(path: string, statement: string, options: Database.Options = {}): Database.Database | null {
   try {
-    database.pragma('journal_mode = DELETE')
-    database.pragma('locking_mode = EXCLUSIVE')
-    database.exec('BEGIN EXCLUSIVE')
+    return lock(path, statement, { ...options, timeout: 0 })
+  } catch (cause) {
+    if ((cause as { code?: string }).code?.startsWith('SQLITE_BUSY')) return null
+    throw cause
+  }
+}
+
+/** Held until the connection is closed. */
+function lock(path: string, statement: string, options: Database.Options): Database.Database {
+  const database = new Database(path, options)
+  try {
+    database.exec(statement)
     return database
   } catch (cause) {
     database.close()
@@ -108,26 +157,35 @@ function takeSystemLock(path: string): Database.Database {
   }
 }
 
-function livingChildren(textPath: string): number[] {
-  return Object.values(readLockText(textPath)?.children ?? {}).filter(isPennon)
-}
-
-function readLockText(path: string): LockText | null {
+function readLockFile(dataFolder: string): LockHolder | null {
   try {
-    const value = JSON.parse(readFileSync(path, 'utf8')) as Partial<LockText>
-    return typeof value.pid === 'number' ? { pid: value.pid, children: value.children ?? {} } : null
+    const value = JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as Partial<LockHolder>
+    if (typeof value.pid !== 'number') return null
+    return { pid: value.pid, host: value.host ?? null, children: value.children ?? {} }
   } catch {
-    return null // absent, or cut short by the crash that the system lock survives
+    return null // absent, or cut short by a crash
   }
 }
 
-/** A process of ours, by the title that each sets: process ids are reused. */
-function isPennon(pid: number): boolean {
+function holderForPeople(holder: LockHolder | null): string {
+  if (holder === null) return 'another instance. Stop it'
+  const { pid, host } = holder
+  if (canBeSeen(pid)) return `process ${pid} (pennon serve). Stop it`
+  return `process ${pid} of another container or host${host === null ? '' : ` (${host})`}. Stop that`
+}
+
+function childrenForPeople(holder: LockHolder | null): string {
+  const seen = Object.entries(holder?.children ?? {}).filter(([, pid]) => canBeSeen(pid))
+  const names = seen.map(([name, pid]) => `process ${pid} (${name})`).join(' and ')
+  return `what is left of an instance that was killed${names === '' ? '' : `: ${names}`}. End that`
+}
+
+/** For words alone: any program may have the number by now. */
+function canBeSeen(pid: number): boolean {
+  if (pid === process.pid) return false
   try {
-    process.kill(pid, 0)
-    const command = execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' })
-    return /pennon|main\.ts/.test(command)
-  } catch {
-    return false // no such process
+    return process.kill(pid, 0)
+  } catch (cause) {
+    return (cause as { code?: string }).code === 'EPERM'
   }
 }

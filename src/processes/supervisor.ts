@@ -4,7 +4,7 @@
 
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Logger } from '#telemetry/log.ts'
-import { nodeOptions } from './node-options.ts'
+import { childEnvironment, nodeOptions } from './node-options.ts'
 
 export interface ChildOptions {
   readonly name: string
@@ -50,7 +50,7 @@ export class SupervisedChild {
     if (this.#stopping) return
     const child = fork(mainPath, childArgs, {
       execArgv: [...nodeOptions],
-      env,
+      env: childEnvironment(env),
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       serialization: 'json',
     })

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { checkClock } from '../../src/commands/doctor/check-machine.ts'
 import { readConfig } from '../../src/config.ts'
+import { acquireDataLock } from '../../src/processes/data-lock.ts'
 import { startFront } from '../support/front.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -42,14 +43,11 @@ async function listening(
   return { port: (server.address() as AddressInfo).port, requests }
 }
 
-/** As `serve` does, whose folder this would be: the lock names its holder, who is known by its title. */
-function holdLock(t: TestContext, folder: string): void {
-  const { title } = process
-  process.title = 'pennon test'
-  t.after(() => {
-    process.title = title
-  })
-  writeFileSync(join(folder, 'lock'), JSON.stringify({ pid: process.pid, children: {} }))
+/** As `serve` does, whose folder this would be. */
+async function holdLock(t: TestContext, folder: string): Promise<void> {
+  const held = await acquireDataLock(folder, { waitMsMax: 0 })
+  assert.ok(held.ok)
+  t.after(() => held.value.release())
 }
 
 describe('pennon doctor', () => {
@@ -119,7 +117,7 @@ describe('pennon doctor', () => {
       [readiness.status, await readiness.json()],
       [200, { flags: 'ok', capture: 'import_only', processing: 'ok' }],
     )
-    holdLock(t, settings.PENNON_DATA)
+    await holdLock(t, settings.PENNON_DATA)
     const { PENNON_IMPORT_ONLY, ...others } = settings
     const { exitCode, output } = await doctor({ ...others, PORT: new URL(front.url).port })
     assert.equal(exitCode, 0, output)
@@ -132,7 +130,7 @@ describe('pennon doctor', () => {
   it('names both limits that an instance without room may have met', async t => {
     const folder = tempDir(t)
     const { port } = await listening(t, 200, '{"flags": "ok", "capture": "log_or_disk_full", "processing": "ok"}')
-    holdLock(t, folder)
+    await holdLock(t, folder)
     const { exitCode, output } = await doctor({ PENNON_DATA: folder, PORT: String(port) })
     assert.equal(exitCode, 1, output)
     assert.match(

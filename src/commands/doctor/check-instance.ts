@@ -3,14 +3,20 @@
 import { createServer } from 'node:net'
 import { isWorking } from '#http/handlers/health.ts'
 import type { Config } from '../../config.ts'
-import { readLockHolder } from '../../processes/data-lock.ts'
+import { type LockHolder, readLockHolder } from '../../processes/data-lock.ts'
 import { bad, type Finding, good, reasonOf } from './finding.ts'
 
 const answerMsMax = 3_000
 const importOnlyNote = 'import-only (PENNON_IMPORT_ONLY): live events are answered 200 and discarded'
 
 export async function checkInstance(config: Config): Promise<readonly Finding[]> {
-  const holder = readLockHolder(config.dataFolder)
+  let holder: LockHolder | null
+  try {
+    holder = readLockHolder(config.dataFolder)
+  } catch (cause) {
+    const remedy = 'run doctor as the user that the instance runs as'
+    return [bad('instance', `whether one runs cannot be seen (${reasonOf(cause)})`, remedy)]
+  }
   if (holder !== null) return [await runningInstance(config, holder.pid)]
   const { adminPort, host, port } = config
   return [

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { eventually } from '../../tests/support/eventually.ts'
+import { tempDir } from '../../tests/support/temp-dir.ts'
+import { acquireDataLock, readLockHolder } from './data-lock.ts'
+
+const lockModule = fileURLToPath(new URL('./data-lock.ts', import.meta.url))
+
+/** What an instance that was killed leaves behind. */
+function leaveLockFile(folder: string, pid: number, children: Record<string, number>): void {
+  writeFileSync(join(folder, 'lock'), JSON.stringify({ pid, children }))
+}
+
+async function takesAtOnce(folder: string): Promise<void> {
+  let hasWaited = false
+  const locked = await acquireDataLock(folder, {
+    waitMsMax: 1_000,
+    onWaiting: () => {
+      hasWaited = true
+    },
+  })
+  assert.ok(locked.ok, locked.ok ? '' : locked.error)
+  locked.value.release()
+  assert.equal(hasWaited, false, 'nobody held the folder, and yet the start waited')
+}
+
+/** A process of its own that runs `code` with the functions of the lock in scope, then prints `done` and stays. */
+async function lockingProcess(t: TestContext, code: string): Promise<ChildProcess> {
+  const source = `import * as lock from ${JSON.stringify(lockModule)}; ${code}; console.log('done'); setInterval(() => {}, 1e6)`
+  const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', source]
+  const child = spawn(process.execPath, args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_TEST_CONTEXT: undefined },
+  })
+  t.after(() => child.kill('SIGKILL'))
+  await Promise.race([
+    once(child.stdout!, 'data'),
+    once(child, 'exit').then(([exitCode]) => assert.fail(`it ended with ${exitCode}`)),
+  ])
+  return child
+}
+
+const holding = (folder: string) =>
+  `const held = await lock.acquireDataLock(${JSON.stringify(folder)}, { waitMsMax: 0 }); if (!held.ok) throw new Error(held.error)`
+const asChild = (folder: string) => `lock.shareDataLock(${JSON.stringify(folder)})`
+
+describe('the lock of a data folder', () => {
+  it('is free when its file names a process of another program', async t => {
+    const folder = tempDir(t)
+    const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)', 'main.ts'], { stdio: 'ignore' })
+    t.after(() => other.kill('SIGKILL'))
+    leaveLockFile(folder, other.pid!, { work: other.pid! })
+    await takesAtOnce(folder)
+  })
+
+  it('is free when its file names the process that starts, as in a container whose numbers begin anew', async t => {
+    const { title } = process
+    process.title = 'pennon serve'
+    t.after(() => {
+      process.title = title
+    })
+    const folder = tempDir(t)
+    leaveLockFile(folder, process.pid, { work: process.pid })
+    await takesAtOnce(folder)
+  })
+
+  it('is free when its file names zombies, as under a process 1 that reaps none', async t => {
+    const folder = tempDir(t)
+    const dying = `'${process.execPath}' -e "process.title = 'pennon work'; console.log(process.pid)" & exec sleep 60`
+    const parent = spawn('sh', ['-c', dying], { stdio: ['ignore', 'pipe', 'ignore'] })
+    t.after(() => parent.kill('SIGKILL'))
+    const [printed] = await once(parent.stdout!, 'data')
+    const zombie = Number(String(printed))
+    await eventually(() => /^State:\s*Z/m.test(readFileSync(`/proc/${zombie}/status`, 'utf8')), { what: 'the zombie' })
+    leaveLockFile(folder, zombie, { work: zombie, events: zombie })
+    await takesAtOnce(folder)
+  })
+
+  it('is held as long as its process lives, however that dies', async t => {
+    const folder = tempDir(t)
+    const holder = await lockingProcess(t, holding(folder))
+    const refused = await acquireDataLock(folder, { waitMsMax: 0 })
+    assert.ok(!refused.ok)
+    assert.match(refused.error, new RegExp(`in use by process ${holder.pid} .*PENNON_DATA`))
+    assert.equal(readLockHolder(folder)?.pid, holder.pid)
+
+    const waiting = acquireDataLock(folder, { waitMsMax: 10_000, onWaiting: () => holder.kill('SIGKILL') })
+    const taken = await waiting
+    assert.ok(taken.ok)
+    taken.value.release()
+    assert.equal(readLockHolder(folder), null)
+    assert.equal(readLockHolder(join(folder, 'missing')), null)
+  })
+
+  it('names a holder that cannot be seen from here for what it is', async t => {
+    const folder = tempDir(t)
+    await lockingProcess(t, holding(folder))
+    leaveLockFile(folder, process.pid, {})
+    const refused = await acquireDataLock(folder, { waitMsMax: 0 })
+    assert.ok(!refused.ok)
+    assert.match(refused.error, new RegExp(`in use by process ${process.pid} of another container or host`))
+  })
+
+  it('is held by children that outlive a front that was killed, and names them', async t => {
+    const folder = tempDir(t)
+    await takesAtOnce(folder)
+    const child = await lockingProcess(t, asChild(folder))
+    leaveLockFile(folder, 2 ** 30, { work: child.pid! })
+    const refused = await acquireDataLock(folder, { waitMsMax: 100 })
+    assert.ok(!refused.ok)
+    assert.match(refused.error, new RegExp(`in use by .* was killed: process ${child.pid} \\(work\\)\\. .*PENNON_DATA`))
+    const taken = await acquireDataLock(folder, { waitMsMax: 10_000, onWaiting: () => child.kill('SIGKILL') })
+    assert.ok(taken.ok, 'it takes the folder once the last one has ended')
+    taken.value.release()
+  })
+
+  it('lets children share it while their front holds it', async t => {
+    const folder = tempDir(t)
+    const held = await acquireDataLock(folder, { waitMsMax: 0 })
+    assert.ok(held.ok)
+    t.after(() => held.value.release())
+    await Promise.all([lockingProcess(t, asChild(folder)), lockingProcess(t, asChild(folder))])
+  })
+
+  it('ends a child whose front has gone before the child held anything', async t => {
+    const folder = tempDir(t)
+    const source = `import * as lock from ${JSON.stringify(lockModule)}; ${asChild(folder)}; console.log('goes on')`
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', source],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+        env: { ...process.env, NODE_TEST_CONTEXT: undefined, PENNON_SERVE_PID: '1073741824' },
+      },
+    )
+    let output = ''
+    child.stdout.on('data', chunk => {
+      output += chunk
+    })
+    const [exitCode] = await once(child, 'close')
+    assert.deepEqual([exitCode, output], [0, ''])
+  })
+
+  it('leaves no name behind when it is given back', async t => {
+    const folder = tempDir(t)
+    await takesAtOnce(folder)
+    assert.equal(existsSync(join(folder, 'lock')), false)
+  })
+})

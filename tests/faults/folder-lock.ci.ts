@@ -1,0 +1,78 @@
+// Who holds a data folder, with real instances where numbers of processes say nothing: in containers that begin to count
+// anew, under a process 1 that reaps nobody, and beside what a killed front left behind.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { childProcessesOf } from '../support/child-processes.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon } from '../support/pennon.ts'
+import { refusedStart } from '../support/refused-start.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** Its first process is number 1 there; all of it ends with that. */
+const container = ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-pf', '--mount-proc', '--kill-child']
+
+async function start(t: TestContext, dataFolder: string, launcher: readonly string[]): Promise<Pennon> {
+  const pennon = await startPennon({ dataFolder, launcher })
+  t.after(() => pennon.killTree())
+  return pennon
+}
+
+function lockedPid(dataFolder: string): number {
+  return (JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as { pid: number }).pid
+}
+
+describe('a data folder', () => {
+  it('is taken again by a fresh container, in which every number of the killed one is given again', async t => {
+    const dataFolder = tempDir(t)
+    const first = await start(t, dataFolder, container)
+    assert.equal(lockedPid(dataFolder), 1)
+    await first.killTree()
+    assert.equal(lockedPid(dataFolder), 1, 'the file outlives the kill')
+    const second = await start(t, dataFolder, container)
+    assert.ok(!second.output().includes('the data folder is in use'), second.output())
+  })
+
+  it('is refused beside a container that serves on it, whose process is named as one of elsewhere', async t => {
+    const dataFolder = tempDir(t)
+    await start(t, dataFolder, container)
+    const line = await refusedStart(dataFolder, {}, { launcher: container })
+    assert.match(line, /in use by process 1 of another container or host \(.+\)\. Stop that, or set PENNON_DATA/)
+  })
+
+  it('is taken again under a process 1 that reaps nobody', async t => {
+    const dataFolder = tempDir(t)
+    const first = await start(t, dataFolder, [...container, 'sh', '-c', '"$@" & exec sleep 600', 'sh'])
+    const [processOne] = childProcessesOf(first.pid)
+    const [serve] = childProcessesOf(processOne!)
+    const killed = [serve!, ...childProcessesOf(serve!)]
+    assert.equal(killed.length, 3)
+    for (const pid of killed) process.kill(pid, 'SIGKILL')
+    const isZombie = (pid: number) => /^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+    await eventually(() => killed.every(isZombie), { what: 'the zombies' })
+    const second = await start(t, dataFolder, [
+      ...['nsenter', `--target=${processOne}`, '--pid', '--mount', `--wdns=${process.cwd()}`],
+    ])
+    assert.ok(killed.every(isZombie), 'they were there all the time')
+    assert.ok(!second.output().includes('the data folder is in use'), second.output())
+  })
+
+  it('is refused while children of a killed front live on, which are named, and taken once they have ended', async t => {
+    const dataFolder = tempDir(t)
+    const first = await start(t, dataFolder, [])
+    const { work, events } = first.childPids()
+    for (const pid of [work!, events!]) process.kill(pid, 'SIGSTOP')
+    process.kill(first.pid, 'SIGKILL')
+    const line = await refusedStart(dataFolder)
+    assert.match(line, /in use by what is left of an instance that was killed: process/)
+    for (const named of [`process ${work} (work)`, `process ${events} (events)`]) assert.ok(line.includes(named), line)
+
+    process.kill(work!, 'SIGCONT')
+    const second = startPennon({ dataFolder, waitForProcessing: false })
+    process.kill(events!, 'SIGCONT')
+    t.after(async () => (await second).killTree())
+    await second
+  })
+})
