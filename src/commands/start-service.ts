@@ -9,6 +9,7 @@ import type { GeoipDatabase } from '../adapters/geoip/open-geoip.ts'
 import { systemClock } from '../adapters/system/clock.ts'
 import { composeFront, type Front, type FrontHost, type FrontOverrides, type FrontStart } from '../compose/front.ts'
 import { openGeoip } from '../compose/geoip.ts'
+import { startSeriesAtZero } from '../compose/initial-series.ts'
 import {
   type Bootstrapped,
   bindOwnLog,
@@ -30,6 +31,7 @@ import { SupervisedChild } from '../processes/supervisor.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import { ProcessNumbers } from '../telemetry/process-numbers.ts'
+import { version } from '../version.ts'
 import { startFrontCluster } from './front-cluster.ts'
 import { type GeoipTable, tableGeoip } from './test-geoip.ts'
 
@@ -79,6 +81,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const { config, logger, environment } = options
   const clock = options.clock ?? systemClock
   const metrics = createMetrics({ process: 'serve' })
+  metrics.buildInfo.set({ version, node: process.versions.node }, 1)
+  startSeriesAtZero(metrics)
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) return geoip
   logGeoip(geoip.value, logger)

@@ -22,6 +22,7 @@ import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
 import { remoteConfigPayloadRoutes } from '#http/handlers/remote-config-payload.ts'
 import { replayRoutes } from '#http/handlers/replay.ts'
+import { startPageRoute } from '#http/handlers/start-page.ts'
 import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
 import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
@@ -266,6 +267,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     ...surveysAndFeaturesRoutes({ findProject: token => definitions.findByToken(token) }),
     ...staticScriptsRoutes(scripts),
     ...healthRoutes(healthDeps),
+    startPageRoute({ version, serves: config.adminPort === null ? 'all' : 'wire' }),
   ]
   const api = managementRoutes({
     management,
@@ -305,7 +307,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, bodyRoom })
   const adminServer = hasAdminPort
     ? createHttpServer({
-        routes: [...privateRoutes, ...healthRoutes(healthDeps)],
+        routes: [...privateRoutes, ...healthRoutes(healthDeps), startPageRoute({ version, serves: 'private_api' })],
         logger,
         metrics,
         authorize,

@@ -58,7 +58,7 @@ export function withServerKey(
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)
     const fail = (error: unknown) => {
       if (!(error instanceof PortError)) throw error
-      deps.logger.warn({ err: error }, 'the state cannot be reached')
+      deps.logger.warn({ err: error, requestId: request.id }, 'the state cannot be reached')
       refuseCaller(reply, stateUnavailable)
     }
     try {

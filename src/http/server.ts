@@ -1,6 +1,7 @@
 // The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
+import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
@@ -15,6 +16,7 @@ import {
 } from '#wire/wire-error.ts'
 import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './cors.ts'
 import { announcedBytes, type BodyFault, BodyRoom } from './request-bodies.ts'
+import { requestIdHeader, requestIdMaker } from './request-id.ts'
 import { type Route, type RouteGroup, sendError } from './route.ts'
 import { answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
 
@@ -28,6 +30,8 @@ export interface HttpServerOptions {
   readonly bodyRoom?: BodyRoom
   /** 0 ≤ x < 1: clients that were refused come back at different times. */
   readonly random?: () => number
+  /** Version 4: ids of requests that came without one. */
+  readonly newUuid?: () => string
 }
 
 const emptyBody = Buffer.alloc(0)
@@ -50,7 +54,7 @@ function unusedFactory(): never {
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000 }
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
-  const { logger, metrics, bodyRoom = new BodyRoom(), random = Math.random } = options
+  const { logger, metrics, bodyRoom = new BodyRoom(), random = Math.random, newUuid = randomUUID } = options
   const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : notFoundOnWire
   const server = Fastify({
     loggerInstance: undefined,
@@ -65,11 +69,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       caseSensitive: true,
     },
     // An address that no route can read, before there is a route to ask.
-    frameworkErrors: (error, _request, reply) => {
+    frameworkErrors: (error, request, reply) => {
+      nameRequest(request, reply as unknown as FastifyReply)
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
       sendError(reply as unknown as FastifyReply, answer)
     },
     clientErrorHandler: answerUnreadableRequest,
+    genReqId: requestIdMaker(newUuid),
     requestTimeout: connectionTimeouts.requestMs,
     keepAliveTimeout: connectionTimeouts.keepAliveMs,
     forceCloseConnections: 'idle',
@@ -78,6 +84,10 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false,
   })
   server.server.headersTimeout = connectionTimeouts.headersMs
+  server.addHook('onRequest', (request, reply, done) => {
+    nameRequest(request, reply)
+    done()
+  })
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
     bodyRoom.read(raw, routeOptions.bodyLimit, (fault, body) => {
@@ -138,7 +148,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         noteAnswered(request)
         countAnswer(reply.statusCode, reply.elapsedTime / 1000)
         if (logger.isLevelEnabled('debug')) {
-          logger.debug({ method: request.method, path, status: reply.statusCode, ms: reply.elapsedTime }, 'answered')
+          const { id: requestId, method } = request
+          logger.debug({ requestId, method, path, status: reply.statusCode, ms: reply.elapsedTime }, 'answered')
         }
         done()
       },
@@ -244,13 +255,20 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   ): void {
     const answer = wireErrorOf(error, route)
     if (answer.status === 413) route?.refused?.(request, answer)
-    if (answer.status >= 500) logger.error({ err: error, method: request.method, path: route?.path }, 'request failed')
+    if (answer.status >= 500) {
+      const { id: requestId, method } = request
+      logger.error({ err: error, requestId, method, path: route?.path }, 'request failed')
+    }
     const cors = route === undefined ? null : corsMethods[route.group]
     if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
     const retryAfter = answer.status >= 500 ? route?.retryAfterSeconds : undefined
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
     sendError(reply, answer, route?.encodeError)
   }
+}
+
+function nameRequest({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {
+  reply.header(requestIdHeader, id)
 }
 
 const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']

@@ -255,4 +255,4 @@ function hotListedMaxOf(protocol: 'v0' | 'v1', asksForVerdicts: boolean): number
   return asksForVerdicts ? itemVerdictCountMax : 0
 }
 
-const importOnlyReason = 'non_historical_import_drop'
+export const importOnlyReason = 'non_historical_import_drop'

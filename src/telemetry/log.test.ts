@@ -37,3 +37,19 @@ describe('the line of an error', () => {
     assert.equal(logged('no error').err, 'no error')
   })
 })
+
+describe('a line for machines', () => {
+  it('names its level, and says when in UTC', () => {
+    const lines: string[] = []
+    const logger = createLogger({ level: 'debug', process: 'serve' }, { write: line => void lines.push(line) })
+    logger.debug('a')
+    logger.warn({ requestId: 'x' }, 'b')
+    const [first, second] = lines.map(line => JSON.parse(line))
+    assert.equal(first.level, 'debug')
+    assert.deepEqual(
+      { ...second, time: null },
+      { level: 'warn', time: null, process: 'serve', requestId: 'x', msg: 'b' },
+    )
+    assert.match(second.time, /^\d{4}-\d\d-\d\dT.*Z$/)
+  })
+})

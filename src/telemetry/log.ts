@@ -1,7 +1,9 @@
-// The one logger: a line of JSON per happening, on stdout. No request body and no secret ever gets into a line.
+// The one logger: a line per happening on stdout, JSON for machines, and on a terminal for eyes (`terminal-line.ts`). No
+// request body and no secret ever gets into a line.
 // `error` is for what a person should fix now; a client's bad request is not that.
 
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino'
+import { terminalLine } from './terminal-line.ts'
 
 export type { Logger }
 
@@ -9,21 +11,26 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
 export type LogLevel = (typeof logLevels)[number]
 
 /** @param destination where the lines go; stdout when absent. */
-export function createLogger(
-  { level, process }: { level: LogLevel; process: string },
-  destination?: DestinationStream,
-): Logger {
+export function createLogger(of: { level: LogLevel; process: string }, destination?: DestinationStream): Logger {
   const options: LoggerOptions = {
-    level,
-    base: { process },
+    level: of.level,
+    base: { process: of.process },
     timestamp: pino.stdTimeFunctions.isoTime,
+    // By its name: a number means something to pino alone.
+    formatters: { level: name => ({ level: name }) },
     serializers: { err: errorWithMessageOnce },
     redact: {
       paths: ['authorization', 'headers.authorization', 'api_key', 'token', '*.authorization', '*.api_key'],
       censor: '[redacted]',
     },
   }
-  return destination === undefined ? pino(options) : pino(options, destination)
+  const target = destination ?? (process.stdout.isTTY ? terminal() : undefined)
+  return target === undefined ? pino(options) : pino(options, target)
+}
+
+function terminal(): DestinationStream {
+  const inColour = !process.env.NO_COLOR && process.env.TERM !== 'dumb'
+  return { write: line => void process.stdout.write(terminalLine(line, { inColour })) }
 }
 
 /**

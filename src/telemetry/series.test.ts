@@ -14,6 +14,8 @@ describe('series of metrics', () => {
     const referenceCounter = new Counter({ ...counted, registers: [theirs] })
     histogram.labels({ route: 'silent' })
     counter.labels({ route: 'silent', status: 200 })
+    reference.zero({ route: 'silent' })
+    referenceCounter.inc({ route: 'silent', status: 200 }, 0)
     for (let round = 0; round < 2; round++) {
       for (const [route, status, seconds] of [
         ['flags', 200, 0.0005],

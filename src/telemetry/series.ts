@@ -29,7 +29,7 @@ abstract class SeriesMetric<Label extends string, Series> {
     for (const registry of registers) registry.registerMetric(this as unknown as Metric)
   }
 
-  /** To be kept by whoever observes often. */
+  /** To be kept by whoever observes often. A series is shown from its first look-up on, at 0: `rate()` sees its first step. */
   labels(labels: Labels<Label>): Series {
     const key = this.#labelNames.map(name => labels[name]).join('\n')
     const known = this.#series.get(key)
@@ -52,7 +52,7 @@ abstract class SeriesMetric<Label extends string, Series> {
   }
 
   protected abstract newSeries(): Series
-  /** As prom-client spells them; none for a series that was never observed. */
+  /** As prom-client spells them. */
   protected abstract valuesOf(labels: Labels<Label>, series: Series): readonly object[]
 }
 
@@ -70,7 +70,7 @@ export class SeriesCounter<Label extends string> extends SeriesMetric<Label, Cou
   }
 
   protected valuesOf(labels: Labels<Label>, { count }: CounterSeries): readonly object[] {
-    return count === 0 ? [] : [{ labels, value: count }]
+    return [{ labels, value: count }]
   }
 }
 
@@ -96,7 +96,6 @@ export class SeriesHistogram<Label extends string> extends SeriesMetric<Label, H
   }
 
   protected valuesOf(labels: Labels<Label>, { counts, sum, count }: HistogramSeries): readonly object[] {
-    if (count === 0) return []
     let below = 0
     const buckets = [...this.#bounds, '+Inf'].map((le, index) => {
       below += counts[index]!

@@ -12,6 +12,7 @@ import { tempDir } from './temp-dir.ts'
 
 export interface RunningFront extends Front {
   readonly url: string
+  readonly adminUrl: string | null
   /** The private API with all scopes; throws for anything that is not 2xx. */
   api<T>(method: string, path: string, body?: unknown): Promise<T>
 }
@@ -40,12 +41,13 @@ export async function startFront(
     host: { nudge: () => undefined, processingState: () => 'ok', otherMetrics: async () => [] },
     management,
   })
-  const { url } = await front.listen()
+  const { url, adminUrl } = await front.listen()
   return {
     ...front,
     url,
+    adminUrl,
     api: async (method, path, body) => {
-      const response = await fetch(url + path, {
+      const response = await fetch((adminUrl ?? url) + path, {
         method,
         headers: { authorization: `Bearer ${testPersonalKey}`, 'content-type': 'application/json' },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),

@@ -193,8 +193,7 @@ const retryAfterSeconds = '1'
 
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** The caller's own id when it is a UUID. */
-function requestIdOf(request: FastifyRequest, newUuid: () => string): string {
-  const sent = request.headers['x-request-id']
-  return typeof sent === 'string' && uuidForm.test(sent) ? sent.toLowerCase() : newUuid()
+/** The id of the request, unless the caller gave it one that is no UUID. */
+function requestIdOf({ id }: FastifyRequest, newUuid: () => string): string {
+  return uuidForm.test(id) ? id.toLowerCase() : newUuid()
 }

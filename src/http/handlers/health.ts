@@ -28,12 +28,6 @@ export function healthRoutes(deps: HealthDeps): Route[] {
       const readiness = deps.readiness()
       sendJson(reply, isReady(readiness, request.query as Query) ? 200 : 503, JSON.stringify(readiness))
     }),
-    // The text that load balancers set up for PostHog look for. Source: docs/wire/ingestion.md 1.1.
-    open(
-      'GET',
-      '/',
-      (_request, reply) => void reply.header('content-type', 'text/plain; charset=utf-8').send('capture'),
-    ),
   ]
 }
 

@@ -67,11 +67,12 @@ async function findPayload(
     const opened = await options.cipher.open(text, { projectId, valueKey })
     if (opened !== null) return ok(opened)
     options.logger.error(
-      { projectId, flagId: flag.id },
+      { requestId: request.id, projectId, flagId: flag.id },
       'a payload cannot be decrypted: its encryption key is not here',
     )
   } catch (error) {
-    options.logger.error({ err: error, projectId, flagId: flag.id }, 'encryption keys cannot be read')
+    const concerned = { requestId: request.id, projectId, flagId: flag.id }
+    options.logger.error({ err: error, ...concerned }, 'encryption keys cannot be read')
   }
   return err(serverKeyErrors.decryptFailed)
 }

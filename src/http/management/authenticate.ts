@@ -27,7 +27,7 @@ export function createAuthorizer(
       return refusal === null
     } catch (error) {
       if (!(error instanceof PortError)) throw error
-      deps.logger.warn({ err: error }, 'personal keys cannot be read')
+      deps.logger.warn({ err: error, requestId: request.id }, 'personal keys cannot be read')
       refuseCaller(reply, stateUnavailable)
       return false
     }

@@ -212,7 +212,8 @@ function toRoute(
       } catch (error) {
         // Nobody is there to answer, and what a cancelled query throws is no failure of ours.
         if (!gone.signal.aborted && !(error instanceof PortError)) throw error
-        if (!gone.signal.aborted) deps.logger.warn({ err: error, path }, 'the state cannot be reached')
+        if (!gone.signal.aborted)
+          deps.logger.warn({ err: error, requestId: request.id, path }, 'the state cannot be reached')
         send(reply, refusal(stateUnavailable))
       }
     },

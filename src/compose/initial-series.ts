@@ -1,0 +1,54 @@
+// The series that `/metrics` shows from the start, at 0: of a counter that begins with its first event `rate()` misses that
+// event, and an alert on a failure misses the first one. Closed lists alone; what only one version of a client makes happen
+// begins when it happens.
+
+import { lanes } from '#core/events/captured-event.ts'
+import { dropReasons } from '#core/events/event-drops.ts'
+import { quotaResources } from '#core/events/quota-resource.ts'
+import { rejectReasons } from '#core/events/rejects.ts'
+import { unknownReasons } from '#core/flags/flag-outcome.ts'
+import { routeGroups } from '#http/route.ts'
+import { portErrorCodes } from '#ports/port-error.ts'
+import { performanceReason } from '#services/append-events.ts'
+import { importOnlyReason } from '#services/capture.ts'
+import type { DecideResult } from '#services/decide.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { knownRejectReasons } from '#wire/reject-reasons.ts'
+
+/** What alerts ask for; other statuses are shown once they were answered. */
+const statuses = [200, 400, 401, 500, 503]
+
+const flagResults = [
+  'evaluated',
+  'evaluated_with_errors',
+  'disabled',
+  'quota_limited',
+  'missing_distinct_id',
+  'unknown_key',
+  'busy',
+] as const satisfies readonly (DecideResult<never>['kind'] | 'evaluated_with_errors')[]
+
+const ports = ['state', 'event-log', 'event-store', 'chunk-store', 'subject-store', 'hash-key-overrides']
+const supervised = ['work', 'events', 'front', 'decode thread']
+
+/** For one process of an instance: `/metrics` shows the sums. */
+export function startSeriesAtZero(metrics: Metrics): void {
+  for (const route of routeGroups) {
+    metrics.requestSeconds.labels({ route })
+    for (const status of statuses) metrics.requests.labels({ route, status })
+  }
+  for (const result of flagResults) metrics.flagEvaluations.labels({ result })
+  for (const reason of unknownReasons) metrics.flagsUnknown.inc({ reason }, 0)
+  const overQuota = quotaResources.map(resource => `${resource}_over_quota`)
+  for (const reason of [...knownRejectReasons, ...overQuota, 'unknown_api_key', performanceReason, importOnlyReason])
+    metrics.eventsRefused.inc({ reason }, 0)
+  for (const lane of lanes) {
+    metrics.eventsAccepted.inc({ lane }, 0)
+    metrics.eventsProcessed.inc({ lane, outcome: 'stored', reason: '' }, 0)
+    for (const reason of [...rejectReasons, 'log_record_missing'])
+      metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason }, 0)
+  }
+  for (const reason of dropReasons) metrics.eventsProcessed.inc({ lane: 'main', outcome: 'dropped', reason }, 0)
+  for (const port of ports) for (const code of portErrorCodes) metrics.dependencyFailures.inc({ port, code }, 0)
+  for (const process of supervised) metrics.childRestarts.inc({ process }, 0)
+}

@@ -1,0 +1,129 @@
+// What `/` answers: a browser gets a page that says what runs here and how to point an SDK at it, everybody else the text
+// that load balancers set up for PostHog look for. The page holds no key, no script, and asks nobody for anything.
+
+import { createHash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import type { Route } from '../route.ts'
+
+export interface StartPageOptions {
+  readonly version: string
+  /** What the port of the page serves: the wire and the private API, or one of them. */
+  readonly serves: 'all' | 'wire' | 'private_api'
+}
+
+/** Source: docs/wire/ingestion.md 1.1, for everybody but browsers. */
+export function startPageRoute(options: StartPageOptions): Route {
+  return {
+    method: 'GET',
+    path: '/',
+    access: 'open',
+    group: 'health',
+    bodyLimitBytes: 1_024,
+    handler: (request, reply) => {
+      reply.header('vary', 'accept')
+      if (!asksForHtml(request.headers.accept))
+        return void reply.header('content-type', 'text/plain; charset=utf-8').send('capture')
+      reply
+        .headers({
+          'content-type': 'text/html; charset=utf-8',
+          'content-security-policy': contentSecurityPolicy,
+          'x-content-type-options': 'nosniff',
+          'referrer-policy': 'no-referrer',
+          // It names the address that it was asked by.
+          'cache-control': 'no-store',
+        })
+        .send(startPage(options, addressOf(request)))
+    },
+  }
+}
+
+/** By its name: programs that are no browsers take any type at all. */
+function asksForHtml(accept = ''): boolean {
+  return accept.split(',').some(range => htmlRange.test(range))
+}
+
+/** Not with `q=0`. */
+const htmlRange = /^\s*text\/html\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i
+
+/** As the browser has it, as far as the headers tell; null where they say nothing that may stand in a page. */
+function addressOf({ headers }: FastifyRequest): string | null {
+  const { host } = headers
+  if (host === undefined || !/^[\w.-]{1,253}(:\d{1,5})?$|^\[[\da-f:.]{2,45}\](:\d{1,5})?$/i.test(host)) return null
+  return `${headers['x-forwarded-proto'] === 'https' ? 'https' : 'http'}://${host}`
+}
+
+const style = `
+:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; }
+body { margin: 0 auto; max-width: 46rem; padding: 2rem 1rem; }
+h1 { font-size: 1.75rem; margin: 0; }
+h2 { font-size: 1.2rem; margin: 2rem 0 .5rem; }
+pre { border: 1px solid; border-radius: .4rem; overflow-x: auto; padding: .75rem 1rem; }
+pre:focus-visible, a:focus-visible { outline: 3px solid; outline-offset: 2px; }
+code { font: .9rem/1.5 ui-monospace, monospace; }
+dt { font-weight: 600; margin-top: .5rem; }
+dd { margin: 0; }
+footer { border-top: 1px solid; margin-top: 2rem; padding-top: 1rem; }
+`
+
+const contentSecurityPolicy = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+  // The empty icon, without which a browser asks for one.
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+function startPage({ version, serves }: StartPageOptions, address: string | null): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Pennon</title>
+<link rel="icon" href="data:,">
+<style>${style}</style>
+</head>
+<body>
+<header>
+<h1>Pennon</h1>
+<p>Feature flags and event ingestion over PostHog’s wire protocol. Version ${version}.</p>
+</header>
+<main>
+${serves === 'private_api' ? '' : forSdks(address ?? 'https://pennon.example')}
+${serves === 'wire' ? '' : privateApi}
+<h2>Is it well?</h2>
+<dl>
+<dt><a href="_readiness">_readiness</a></dt><dd>Whether flags, capture and processing work now.</dd>
+<dt><a href="_liveness">_liveness</a></dt><dd>Whether the process answers at all.</dd>
+</dl>
+</main>
+<footer>
+<p>There are no screens yet: everything else here is HTTP and JSON. The documentation lies beside the program, in
+<code>README.md</code> and <code>docs/</code>.</p>
+</footer>
+</body>
+</html>
+`
+}
+
+function forSdks(address: string): string {
+  return `<h2>Point an SDK here</h2>
+<p>Any PostHog SDK works unchanged. Give it the address of this page as its host, and the project API key
+(<code>phc_…</code>) that the first start printed.</p>
+<h3 id="node">A program on Node</h3>
+<pre tabindex="0" role="region" aria-labelledby="node"><code>// npm install posthog-node
+const posthog = new PostHog('phc_…', { host: '${address}' })</code></pre>
+<h3 id="web">A web page</h3>
+<pre tabindex="0" role="region" aria-labelledby="web"><code>&lt;script src="${address}/static/loader.js"
+        data-project-token="phc_…" data-api-host="${address}"&gt;&lt;/script&gt;</code></pre>`
+}
+
+const privateApi = `<h2>The private API</h2>
+<p>Flags, cohorts, persons, events and projects are managed with a personal API key (<code>phx_…</code>) in the header
+<code>Authorization: Bearer</code>. A lost one is replaced by <code>npm run pennon -- new-key</code>.</p>
+<dl>
+<dt><a href="api/schema/">api/schema</a></dt><dd>Every path, as OpenAPI 3.1.</dd>
+<dt><code>metrics</code></dt><dd>Numbers for Prometheus, from this machine or with a personal API key.</dd>
+</dl>`

@@ -1,0 +1,73 @@
+// `/` for a browser, and for everybody else.
+
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { after, before, describe, it } from 'node:test'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+
+const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+
+describe('/', () => {
+  let front: RunningFront
+  before(async () => {
+    front = await startFront({ PENNON_ADMIN_PORT: '0' })
+  })
+  after(() => front.close())
+
+  const ask = async (url: string, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${url}/`, { headers })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  }
+
+  it('is a page for browsers, on both ports, each of what it serves', async () => {
+    const wire = await ask(front.url, { accept: browser })
+    assert.equal(wire.headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.match(wire.text, /Point an SDK here/)
+    assert.ok(wire.text.includes(`host: '${front.url}'`))
+    assert.ok(!wire.text.includes('api/schema'), 'the private API is not on this port')
+    const admin = await ask(front.adminUrl!, { accept: browser })
+    assert.match(admin.text, /href="api\/schema\/"/)
+    assert.ok(!admin.text.includes('Point an SDK here'))
+    for (const { text } of [wire, admin])
+      for (const key of [testProjectKey, testPersonalKey]) assert.ok(!text.includes(key), 'a key stands in the page')
+  })
+
+  it('is the word that load balancers look for, for everybody else', async () => {
+    for (const accept of ['*/*', 'application/json', 'text/plain, */*', 'text/html;q=0, */*', 'text/htmlx'])
+      for (const url of [front.url, front.adminUrl!]) {
+        const { text, headers } = await ask(url, { accept })
+        assert.deepEqual([text, headers.get('content-type')], ['capture', 'text/plain; charset=utf-8'], accept)
+        assert.equal(headers.get('vary'), 'accept')
+      }
+  })
+
+  it('lets a page do nothing but be read: no script, nothing of elsewhere, no frame around it', async () => {
+    const { text, headers } = await ask(front.url, { accept: browser })
+    const policy = headers.get('content-security-policy')!
+    assert.match(policy, /default-src 'none'.*frame-ancestors 'none'/)
+    const style = /<style>(.*?)<\/style>/s.exec(text)![1]!
+    assert.ok(policy.includes(`'sha256-${createHash('sha256').update(style).digest('base64')}'`))
+    assert.doesNotMatch(text, /<script|<[^>]*(?:src|href)="(?:https?:)?\/\/|<[^>]*\son\w+=/)
+    assert.equal(headers.get('cache-control'), 'no-store')
+  })
+
+  it('names the address it was asked by, unless that may not stand in a page', async () => {
+    // fetch sets Host itself.
+    const { request } = await import('node:http')
+    const asked = (headers: Record<string, string>) =>
+      new Promise<string>((resolve, reject) => {
+        const sent = request(front.url, { headers: { accept: browser, ...headers } }, response => {
+          let text = ''
+          response.setEncoding('utf8').on('data', part => {
+            text += part
+          })
+          response.on('end', () => resolve(/host: '(.*?)'/.exec(text)![1]!))
+        })
+        sent.on('error', reject).end()
+      })
+    assert.equal(await asked({ host: 'flags.example', 'x-forwarded-proto': 'https' }), 'https://flags.example')
+    assert.equal(await asked({ host: '[::1]:8000' }), 'http://[::1]:8000')
+    assert.equal(await asked({ host: `a"><b>x` }), 'https://pennon.example')
+  })
+})

@@ -1,0 +1,48 @@
+// What a first scrape of `/metrics` shows of an instance that nobody has asked anything yet.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import packageJson from '../../package.json' with { type: 'json' }
+import { eventually } from '../support/eventually.ts'
+import { startPennon } from '../support/pennon.ts'
+
+it('shows build, start and every counter that an alert may ask for, before anything has happened', async t => {
+  const startedAt = Date.now() / 1000
+  const pennon = await startPennon()
+  t.after(() => pennon.stop())
+  const scrape = async () => (await fetch(`${pennon.url}/metrics`)).text()
+  // The worker reports for the first time a moment after it has begun.
+  const text = await eventually(async () => {
+    const scraped = await scrape()
+    return scraped.includes('process_start_time_seconds{process="work"}') ? scraped : null
+  })
+  const value = (series: string) => {
+    const found = text.split('\n').find(line => line.startsWith(`${series} `))
+    assert.ok(found !== undefined, `${series} is not there`)
+    return Number(found.slice(series.length + 1))
+  }
+  assert.equal(value(`pennon_build_info{version="${packageJson.version}",node="${process.versions.node}"}`), 1)
+  for (const name of ['serve', 'work']) {
+    const start = value(`process_start_time_seconds{process="${name}"}`)
+    assert.ok(Math.abs(start - startedAt) < 60, `${name} started at ${start}, ${start - startedAt} s from now`)
+  }
+  for (const series of [
+    'pennon_requests_total{route="flags",status="503"}',
+    'pennon_requests_total{route="capture",status="500"}',
+    'pennon_request_seconds_count{route="capture_v1"}',
+    'pennon_events_accepted_total{lane="historical"}',
+    'pennon_events_refused_total{reason="events_over_quota"}',
+    'pennon_events_refused_total{reason="invalid_json"}',
+    'pennon_events_processed_total{lane="main",outcome="rejected",reason="log_record_missing"}',
+    'pennon_events_processed_total{lane="main",outcome="dropped",reason="event_dropped_too_old"}',
+    'pennon_flag_requests_total{result="busy"}',
+    'pennon_flags_unknown_total{reason="timeout"}',
+    'pennon_dependency_failures_total{port="event-log",code="full"}',
+    'pennon_child_restarts_total{process="events"}',
+  ])
+    assert.equal(value(series), 0, series)
+
+  await fetch(`${pennon.url}/decide?v=3`, { method: 'POST', body: '{}' })
+  const buckets = (await scrape()).match(/pennon_request_seconds_bucket\{le="0\.000\d*",route="flags"\}/g)
+  assert.equal(buckets?.length, 3, 'buckets below a millisecond')
+})
