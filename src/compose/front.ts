@@ -5,7 +5,6 @@ import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
 import { openInstalledScripts } from '#adapters/posthog-js/installed-scripts.ts'
-import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
@@ -67,7 +66,7 @@ import { version } from '../version.ts'
 import { composeHealth } from './health.ts'
 import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
-import { logFolder, openEventStore, openPayloadCipher } from './stores.ts'
+import { logFolder, openEventStore, openLogReader, openPayloadCipher } from './stores.ts'
 
 /** Personal keys' uses are written this long after the first of them, behind the requests that they are of. */
 const keyUsesDelayMs = 1_000
@@ -133,7 +132,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     monotonicNowMs: () => performance.now(),
     startTimer: startNodeInterval,
   })
-  const logReader = openSqliteLogReader({ folder: logFolder(config) })
+  const logReader = openLogReader(config)
   const liveEvents = composeLiveEvents({ log: logReader, nowMs: clock.nowMs, metrics, logger })
   const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
   const eventQuotas = startEventQuotas({ usage: management, clock, logger, readMs: eventQuotaReadMs })

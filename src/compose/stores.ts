@@ -6,7 +6,9 @@ import { endpointOfUrl } from '#adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
+import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import { createPayloadCipher, type PayloadCipher } from '#services/payload-cipher.ts'
 import type { Config } from '../config.ts'
@@ -36,6 +38,11 @@ export function openPayloadCipher(config: Config): PayloadCipher {
 const keyNeeded =
   'Payloads cannot be encrypted: the state is in PostgreSQL, and PENNON_ENCRYPTION_KEY is not set. ' +
   'Set it to the output of `openssl rand -hex 32`, keep a copy, and start again.'
+
+export function openLogReader(config: Config): EventLogReader {
+  const { logBytesMax, freeBytesMin } = config
+  return openSqliteLogReader({ folder: logFolder(config), logBytesMax, minFreeBytes: freeBytesMin })
+}
 
 /** Each lane has a folder in it. */
 export function logFolder(config: Config): string {

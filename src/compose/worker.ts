@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto'
 import { readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
-import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { claimingOnlyFor } from '#services/bind-log.ts'
@@ -15,7 +14,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { Config } from '../config.ts'
 import { openWorkerState } from './state.ts'
-import { logFolder, openEventStore } from './stores.ts'
+import { logFolder, openEventStore, openLogReader } from './stores.ts'
 
 export interface WorkerOptions {
   readonly config: Config
@@ -32,7 +31,7 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
   const { config, clock, geoip, logger, metrics, onStateChange } = options
   const { chunks, management } = await openWorkerState(config, logger)
   const logId = readLogIdentity(logFolder(config))
-  const log = openSqliteLogReader({ folder: logFolder(config) })
+  const log = openLogReader(config)
   const events = openEventStore(config, clock)
   const usage = createUsageSchedule({ events, usage: management, log, positions: management, clock, logger })
   const processor = createProcessor({
@@ -51,11 +50,8 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
   const worker = createWorker({
     processor,
     events,
-    schedules: [
-      usage,
-      createLogRetention({ log, positions: management, clock, logger, retentionMs }),
-      createCountRetention({ store: management, clock, logger }),
-    ],
+    housekeeping: [createLogRetention({ log, positions: management, clock, logger, retentionMs })],
+    schedules: [usage, createCountRetention({ store: management, clock, logger })],
     logger,
     onStateChange,
     random: Math.random,

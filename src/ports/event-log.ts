@@ -21,6 +21,20 @@ export interface EventLogWriter {
   close(): Promise<void>
 }
 
+/** What the log takes, and how far it may grow. */
+export interface LogRoom {
+  /** Of all lanes, on the disk. */
+  readonly bytes: number
+  /** Infinity: no limit. */
+  readonly bytesMax: number
+  /** Of the disk that the log lies on. */
+  readonly freeBytes: number
+  /** What has to stay free. */
+  readonly freeBytesMin: number
+  /** One of both limits is near: what was processed should go. */
+  readonly isShort: boolean
+}
+
 export interface LogChunk {
   readonly lane: LogLane
   /** Offset of the first record in `records`. */
@@ -72,5 +86,17 @@ export interface EventLogReader {
    * (epoch ms); never anything else, and never the newest segment.
    */
   deleteBehind(lane: LogLane, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
+  /** @throws PortError */
+  room(): Promise<LogRoom>
+  /**
+   * Deletes segments as `deleteBehind` does, whatever their age, the oldest of all lanes first, as long as room is short.
+   * @param processed of each lane: records before this offset are needed by nobody.
+   */
+  makeRoom(processed: Readonly<Record<LogLane, number>>): Promise<{ deletedSegmentCount: number }>
+  /**
+   * Makes what is complete smaller, where the log can. Records and offsets stay; when a record was appended may be told
+   * up to a second too early afterwards. Takes seconds of another thread; ends early with `signal`, and goes on next time.
+   */
+  pack(signal: AbortSignal): Promise<{ packedSegmentCount: number }>
   close(): Promise<void>
 }

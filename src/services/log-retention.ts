@@ -1,5 +1,6 @@
-// Deletes what the log no longer needs: whole segments that lie behind the committed position and are older than the
-// retention. What is not processed yet is never deleted, however old; the log itself decides where segments end.
+// Keeps the log small: deletes whole segments that lie behind the committed position, once they are older than the retention,
+// or at any age while room is short, and packs what is complete. What is not processed yet is never deleted, however old;
+// the log itself decides where segments end.
 
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -9,15 +10,20 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from './run-periodically.ts'
 
 const everyMs = 60_000
+/** Room is left for what comes between two looks; writers look as often. */
+const roomEveryMs = 1_000
+const packEveryMs = 5_000
 
 export interface LogRetention {
   run(signal: AbortSignal): Promise<void>
-  /** One round. @returns how many segments went. @throws PortError */
+  /** One round. @returns how many segments went for their age. @throws PortError */
   deleteNow(): Promise<number>
+  /** Where room is short. @returns how many processed segments went, whatever their age. @throws PortError */
+  makeRoomNow(): Promise<number>
 }
 
 export function createLogRetention(options: {
-  readonly log: Pick<EventLogReader, 'deleteBehind'>
+  readonly log: Pick<EventLogReader, 'deleteBehind' | 'room' | 'makeRoom' | 'pack'>
   /** Answers the durable position, not what the worker holds in memory. */
   readonly positions: Pick<ManagementStore, 'findLogPosition'>
   readonly clock: Clock
@@ -37,9 +43,27 @@ export function createLogRetention(options: {
     return count
   }
 
+  async function makeRoomNow(): Promise<number> {
+    if (!(await log.room()).isShort) return 0
+    const processed = { main: 0, historical: 0 }
+    for (const lane of logLanes) processed[lane] = (await positions.findLogPosition(lane)).offset
+    const { deletedSegmentCount } = await log.makeRoom(processed)
+    if (deletedSegmentCount > 0)
+      logger.info({ segmentCount: deletedSegmentCount }, 'processed log segments deleted before their time, for room')
+    return deletedSegmentCount
+  }
+
   return {
     deleteNow,
-    run: signal =>
-      runPeriodically(async () => void (await deleteNow()), { everyMs, what: 'log retention', logger, signal }),
+    makeRoomNow,
+    run: async signal => {
+      const repeat = (everyMs: number, what: string, task: () => Promise<unknown>) =>
+        runPeriodically(async () => void (await task()), { everyMs, what, logger, signal })
+      await Promise.all([
+        repeat(everyMs, 'log retention', deleteNow),
+        repeat(roomEveryMs, 'making room in the log', makeRoomNow),
+        repeat(packEveryMs, 'packing the log', () => log.pack(signal)),
+      ])
+    },
   }
 }

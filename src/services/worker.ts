@@ -18,6 +18,8 @@ export interface Worker {
 export interface WorkerOptions {
   readonly processor: Processor
   readonly events: Pick<EventStore, 'migrate'>
+  /** As `schedules`, and from the start on: what does not need the event store. */
+  readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
   /** Each runs until its signal. */
   readonly schedules: readonly { run(signal: AbortSignal): Promise<void> }[]
   readonly logger: Logger
@@ -26,20 +28,22 @@ export interface WorkerOptions {
   readonly random: () => number
 }
 
-export function createWorker({ processor, events, schedules, logger, onStateChange, random }: WorkerOptions): Worker {
+export function createWorker(options: WorkerOptions): Worker {
+  const { processor, events, housekeeping = [], schedules, logger, onStateChange, random } = options
   let isWaitingForStore = true
   return {
     state: () => (isWaitingForStore ? 'waiting_for_event_store' : processor.state()),
     nudge: lane => processor.nudge(lane),
     run: async signal => {
       onStateChange('waiting_for_event_store')
-      await migratePatiently(signal)
-      isWaitingForStore = false
-      if (signal.aborted) return 'stopped'
       const ended = new AbortController()
       const both = AbortSignal.any([signal, ended.signal])
-      const running = schedules.map(schedule => schedule.run(both))
+      const running = housekeeping.map(schedule => schedule.run(both))
       try {
+        await migratePatiently(signal)
+        isWaitingForStore = false
+        if (signal.aborted) return 'stopped'
+        running.push(...schedules.map(schedule => schedule.run(both)))
         return await processor.run(signal)
       } finally {
         ended.abort()

@@ -249,6 +249,62 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       assert.equal((await reader.status('main', 0)).endOffset, acknowledged + 1)
     })
 
+    it('deletes processed segments of any age while room is short, oldest first, never what is not processed', async t => {
+      let nowMs = 1_000
+      const limits = { segmentBytesMax: 1_000_000, logBytesMax: 10_000_000, nowMs: () => nowMs++ }
+      const { writer, reader } = await openedIn(t, place(t), limits)
+      const appended = { main: 0, historical: 0 }
+      const append = async (lane: LogLane) => {
+        await writer.append(lane, encodedEvents([padded(appended[lane], 200_000)]))
+        appended[lane]++
+      }
+      for (let n = 0; n < 12; n++) await append('historical')
+      const refused = await untilRefused(() => append('main'))
+      assert.equal(refused.code, 'full')
+      assert.equal((await reader.room()).isShort, true)
+      assert.deepEqual(await reader.makeRoom({ main: 0, historical: 0 }), { deletedSegmentCount: 0 })
+
+      const processed = { main: appended.main - 3, historical: appended.historical }
+      assert.ok((await reader.makeRoom(processed)).deletedSegmentCount >= 1)
+      const { isShort, bytes, bytesMax } = await reader.room()
+      assert.deepEqual([isShort, bytesMax], [false, 10_000_000])
+      assert.ok(bytes > 4_000_000, 'no more goes than has to')
+      const oldestOf = async (lane: LogLane) =>
+        (await reader.read(lane, 0, { recordCountMax: 1, bytesMax: 1 })).firstOffset
+      assert.ok((await oldestOf('historical')) > 0)
+      assert.equal(await oldestOf('main'), 0)
+      assert.equal((await readAll(reader, 'main', 100, processed.main)).length, 3)
+      await untilTaken(writer, encodedEvents([aCapturedEvent(1)]).bytes.length)
+    })
+
+    it('has the same records after what is complete was packed, at any place and with any limits', async t => {
+      let nowMs = 1_000
+      const { writer, reader } = await openedIn(t, place(t), { nowMs: () => nowMs, segmentBytesMax: 200_000 })
+      const events = Array.from({ length: 120 }, (_, n) => padded(n, n % 7 === 0 ? 40_000 : 500))
+      for (let n = 0; n < 120; n += 3) {
+        nowMs += 100
+        await writer.append('main', encodedEvents(events.slice(n, n + 3)))
+      }
+      const before = await bytes(reader)
+      const { packedSegmentCount } = await reader.pack(new AbortController().signal)
+      if (packedSegmentCount > 0) assert.ok(before - (await bytes(reader)) > 300_000)
+      const expected = events.map(event => ({ kind: 'event', event }))
+      for (const recordCountMax of [1, 7, 1_000])
+        assert.deepEqual(await readAll(reader, 'main', recordCountMax), expected)
+      assert.deepEqual(await readAll(reader, 'main', 50, 34), expected.slice(34))
+      const { runs, firstOffset } = await reader.readRuns('main', 5, 1_000_000_000)
+      assert.equal(firstOffset, 5)
+      assert.deepEqual(
+        runs.flatMap(run => decodeRecords(run.bytes, run.recordCount).slice(Math.max(0, 5 - run.firstOffset))),
+        expected.slice(5),
+      )
+      const { appendedAtMs, endOffset } = await reader.status('main', 60)
+      assert.equal(endOffset, 120)
+      assert.ok(appendedAtMs! <= 3_100 && appendedAtMs! > 2_100, `appended at ${appendedAtMs}`)
+      await writer.append('main', encodedEvents([aCapturedEvent(120)]))
+      assert.equal((await reader.status('main', 0)).endOffset, 121)
+    })
+
     it('takes nothing after close', async t => {
       const { writer } = await openedIn(t, place(t))
       await writer.close()
@@ -294,6 +350,18 @@ function padded(n: number, bytes: number) {
 
 async function bytes(reader: EventLogReader): Promise<number> {
   return (await reader.status('main', 0)).bytes
+}
+
+async function untilRefused(append: () => Promise<void>): Promise<PortError> {
+  for (let n = 0; n < 200; n++) {
+    try {
+      await append()
+    } catch (error) {
+      if (error instanceof PortError) return error
+      throw error
+    }
+  }
+  throw new Error('nothing was refused')
 }
 
 async function fillUp(writer: EventLogWriter, onAcknowledged: () => void): Promise<unknown> {

@@ -19,7 +19,7 @@ eventLogContract('sqlite-log', t => {
   return {
     open: async options => ({
       writer: await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40, ...options }),
-      reader: openSqliteLogReader({ folder }),
+      reader: openSqliteLogReader({ folder, logBytesMax: options?.logBytesMax ?? 2 ** 40 }),
     }),
   }
 })

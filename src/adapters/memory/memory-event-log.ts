@@ -44,6 +44,12 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
     return newest.firstOffset + newest.records.length
   }
 
+  const room = () => {
+    const bytes = logLanes.reduce((sum, lane) => sum + laneBytes(lane), 0)
+    const isShort = bytes > logBytesMax * (7 / 8)
+    return { bytes, bytesMax: logBytesMax, freeBytes: Number.POSITIVE_INFINITY, freeBytesMin: 0, isShort }
+  }
+
   async function append(lane: LogLane, { bytes }: EncodedRecords): Promise<void> {
     if (closed) throw new PortError('event-log', 'unavailable', new Error('the log is closed'))
     const used = logLanes.reduce((sum, each) => sum + laneBytes(each), 0)
@@ -108,6 +114,20 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
       }
       return { deletedSegmentCount }
     },
+    room: async () => room(),
+    makeRoom: async processed => {
+      let deletedSegmentCount = 0
+      while (room().isShort) {
+        const deletable = logLanes.filter(lane => (segmentsOf(lane)[1]?.firstOffset ?? Infinity) <= processed[lane])
+        const newestOf = (lane: LogLane) => segmentsOf(lane)[0]!.records.at(-1)!.appendedAtMs
+        const [oldest] = deletable.sort((one, other) => newestOf(one) - newestOf(other))
+        if (oldest === undefined) break
+        segmentsOf(oldest).shift()
+        deletedSegmentCount++
+      }
+      return { deletedSegmentCount }
+    },
+    pack: async () => ({ packedSegmentCount: 0 }),
     close: async () => {
       closed = true
     },

@@ -4,9 +4,10 @@
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
 import { logLanes } from '#core/events/captured-event.ts'
+import type { LogRoom } from '#ports/event-log.ts'
 import { folderBytes } from './segment-file.ts'
 
-export interface DiskRoomOptions {
+export interface RoomLimits {
   /** The folder of all lanes. */
   readonly folder: string
   /** All lanes together, as files on the disk. */
@@ -19,15 +20,28 @@ const lookAgainAfterMs = 1_000
 /** Sooner while there is no room, so that it is noticed when there is some again. */
 const lookAgainWhenFullAfterMs = 200
 
+/** Of each limit: what is left free for what comes before the next look. */
+const headroomShare = 1 / 8
+
+/** @throws system errors. */
+export function lookAtRoom({ folder, logBytesMax, minFreeBytes }: RoomLimits): LogRoom {
+  let bytes = 0
+  for (const lane of logLanes) bytes += folderBytes(join(folder, lane))
+  const disk = statfsSync(folder)
+  const freeBytes = disk.bavail * disk.bsize
+  const isShort = bytes > logBytesMax * (1 - headroomShare) || freeBytes < minFreeBytes * (1 + headroomShare)
+  return { bytes, bytesMax: logBytesMax, freeBytes, freeBytesMin: minFreeBytes, isShort }
+}
+
 export class DiskRoom {
-  readonly #options: DiskRoomOptions
+  readonly #options: RoomLimits
   #lookedAtMs = Number.NEGATIVE_INFINITY
   /** Of the log's own limit. */
   #logLeftBytes = 0
   /** Above what has to stay free. */
   #diskLeftBytes = 0
 
-  constructor(options: DiskRoomOptions) {
+  constructor(options: RoomLimits) {
     this.#options = options
   }
 
@@ -54,12 +68,9 @@ export class DiskRoom {
   }
 
   #look(): void {
-    const { folder, logBytesMax, minFreeBytes } = this.#options
-    let used = 0
-    for (const lane of logLanes) used += folderBytes(join(folder, lane))
-    const disk = statfsSync(folder)
-    this.#logLeftBytes = logBytesMax - used
-    this.#diskLeftBytes = disk.bavail * disk.bsize - minFreeBytes
+    const { bytes, bytesMax, freeBytes, freeBytesMin } = lookAtRoom(this.#options)
+    this.#logLeftBytes = bytesMax - bytes
+    this.#diskLeftBytes = freeBytes - freeBytesMin
     this.#lookedAtMs = performance.now()
   }
 }

@@ -7,6 +7,8 @@ import { sealRecords } from '#core/log/record-codec.ts'
 import {
   createSegment,
   ensureFolder,
+  frameBytesMax,
+  frameRecordsMax,
   listSegments,
   openSegment,
   removeAbandonedDrafts,
@@ -35,10 +37,6 @@ export class CommitUnknownError extends Error {
     this.name = 'CommitUnknownError'
   }
 }
-
-/** Bounds of one frame: what a reader decodes and loses at once. A larger single record is a frame alone. */
-const frameRecordsMax = 500
-const frameBytesMax = 1024 * 1024
 
 /** Between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
 const busyDelayMs = { first: 0.2, max: 2 }

@@ -13,6 +13,8 @@ import Database from 'better-sqlite3'
 export interface SegmentName {
   readonly firstOffset: number
   readonly path: string
+  /** `plain`: as it was appended to; `packed`: complete, and rewritten compressed by `pack-segment.ts`. */
+  readonly form: 'plain' | 'packed'
 }
 
 /** The file is SQLite's, but no segment of this version. */
@@ -28,20 +30,34 @@ const segmentVersion = 1
  * Each page of a commit is two writes and a checksum, and one write more at a checkpoint: large pages take 40 % off the CPU
  * of a commit of 100 KB, and cost a commit of one event nothing that can be measured.
  */
-const pageBytes = 32 * 1024
+export const pageBytes = 32 * 1024
+/** Bounds of one frame: what a reader decodes and loses at once. A larger single record is a frame alone. */
+export const frameRecordsMax = 500
+export const frameBytesMax = 1024 * 1024
 /** 16 MiB. With SQLite's 4 MiB, p99 of 64 callers was 7 ms instead of 1–2. */
 const checkpointPages = 512
 /** The side file shrinks back to this after a large commit passed through. */
 const walBytesKept = 32 * 1024 * 1024
-const fileName = /^(\d{16})\.db$/
+const fileName = /^(\d{16})(\.packed)?\.db$/
 const abandonedAfterMs = 60_000
 
-/** Segments of a lane, oldest first; none when the folder does not exist yet. */
+/** Segments of a lane, oldest first; none when the folder does not exist yet. One that is packed is listed as that alone. */
 export function listSegments(laneFolder: string): SegmentName[] {
-  return filesIn(laneFolder)
-    .filter(name => fileName.test(name))
-    .sort()
-    .map(name => ({ firstOffset: Number(name.slice(0, 16)), path: join(laneFolder, name) }))
+  const segments = new Map<number, SegmentName>()
+  for (const name of filesIn(laneFolder).sort()) {
+    const parts = fileName.exec(name)
+    if (parts === null) continue
+    const firstOffset = Number(parts[1])
+    const form = parts[2] === undefined ? 'plain' : 'packed'
+    if (form === 'packed' || !segments.has(firstOffset))
+      segments.set(firstOffset, { firstOffset, path: join(laneFolder, name), form })
+  }
+  return [...segments.values()].sort((one, other) => one.firstOffset - other.firstOffset)
+}
+
+/** The file of a segment that begins at an offset. */
+export function segmentPath(laneFolder: string, firstOffset: number, form: SegmentName['form'] = 'plain'): string {
+  return join(laneFolder, `${String(firstOffset).padStart(16, '0')}${form === 'packed' ? '.packed' : ''}.db`)
 }
 
 /** What a folder's files take, SQLite's side files included. */
@@ -63,8 +79,9 @@ export function ensureFolder(path: string): void {
  * file gets its name only when it is complete, and the first one to name it wins.
  */
 export function createSegment(laneFolder: string, firstOffset: number): SegmentName {
-  const path = join(laneFolder, `${String(firstOffset).padStart(16, '0')}.db`)
-  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return { firstOffset, path }
+  const path = segmentPath(laneFolder, firstOffset)
+  const name: SegmentName = { firstOffset, path, form: 'plain' }
+  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return name
   const draft = `${path}.${process.pid}-${threadId}.draft`
   removeSegmentFiles(draft)
   try {
@@ -73,17 +90,7 @@ export function createSegment(laneFolder: string, firstOffset: number): SegmentN
       db.pragma(`page_size = ${pageBytes}`)
       db.pragma('journal_mode = WAL')
       requireDurable(db)
-      db.exec(`
-        CREATE TABLE segment (first_offset INTEGER NOT NULL, next_offset INTEGER);
-        CREATE TABLE frames (
-          first_offset INTEGER PRIMARY KEY,
-          record_count INTEGER NOT NULL,
-          appended_at_ms INTEGER NOT NULL,
-          body BLOB NOT NULL
-        );
-        PRAGMA user_version = ${segmentVersion};
-      `)
-      db.prepare('INSERT INTO segment VALUES (?, NULL)').run(firstOffset)
+      createSegmentTables(db, { firstOffset, nextOffset: null, version: segmentVersion })
     } finally {
       db.close()
     }
@@ -95,7 +102,25 @@ export function createSegment(laneFolder: string, firstOffset: number): SegmentN
     removeSegmentFiles(draft)
   }
   syncFolder(laneFolder)
-  return { firstOffset, path }
+  return name
+}
+
+/** In an empty database: nothing but its page size is set yet. */
+export function createSegmentTables(
+  db: Database.Database,
+  of: { readonly firstOffset: number; readonly nextOffset: number | null; readonly version: number },
+): void {
+  db.exec(`
+    CREATE TABLE segment (first_offset INTEGER NOT NULL, next_offset INTEGER);
+    CREATE TABLE frames (
+      first_offset INTEGER PRIMARY KEY,
+      record_count INTEGER NOT NULL,
+      appended_at_ms INTEGER NOT NULL,
+      body BLOB NOT NULL
+    );
+    PRAGMA user_version = ${of.version};
+  `)
+  db.prepare('INSERT INTO segment VALUES (?, ?)').run(of.firstOffset, of.nextOffset)
 }
 
 /**

@@ -1,29 +1,17 @@
 // The embedded log's reading end: goes through the segments of a lane by offset, beside writers in other processes, and
-// deletes old segments. Opens no transaction longer than one call, so that writers can always tidy up behind it.
+// keeps the log small: deletes what was processed and packs what is complete. Opens no transaction longer than one call, so that writers can always tidy up behind it.
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type Database from 'better-sqlite3'
-import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
+import { type LogLane, type LogRecord, logLanes } from '#core/events/captured-event.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
 import type { EventLogReader, LogChunk, LogRun, LogRuns } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import {
-  folderBytes,
-  listSegments,
-  NotASegmentError,
-  openSegment,
-  removeSegmentFiles,
-  type SegmentName,
-} from './segment-file.ts'
-
-interface FrameRow {
-  readonly first_offset: number
-  readonly record_count: number
-  readonly appended_at_ms: number
-  readonly body: Buffer
-}
+import { lookAtRoom, type RoomLimits } from './disk-room.ts'
+import { packSegment, removePackedTwin } from './pack-segment.ts'
+import { type FrameRow, ReadableSegment, readError } from './readable-segment.ts'
+import { folderBytes, listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
 
 type Limits = Parameters<EventLogReader['read']>[2]
 
@@ -38,11 +26,23 @@ const openSegmentsMax = 6
 /** No busy_timeout here, which would block the event loop: ask again a little later instead. */
 const busyRetry = { count: 100, delayMs: 20 }
 
-/** @param options.list for tests: what stands in a lane's folder. */
-export function openSqliteLogReader(options: { folder: string; list?: typeof listSegments }): EventLogReader {
+export interface SqliteLogReaderOptions {
+  /** `<PENNON_DATA>/log`; each lane has a folder in it. */
+  readonly folder: string
+  /** What `PENNON_LOG_MAX_BYTES` says; absent: no limit. */
+  readonly logBytesMax?: number
+  /** What `PENNON_MIN_FREE_BYTES` says; absent: 0. */
+  readonly minFreeBytes?: number
+  /** For tests: what stands in a lane's folder. */
+  readonly list?: typeof listSegments
+}
+
+export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogReader {
+  const { folder, logBytesMax = Number.POSITIVE_INFINITY, minFreeBytes = 0 } = options
+  const limits: RoomLimits = { folder, logBytesMax, minFreeBytes }
   const lanes = new Map<LogLane, LaneReader>()
   const laneReader = (lane: LogLane): LaneReader => {
-    const known = lanes.get(lane) ?? new LaneReader(lane, join(options.folder, lane), options.list ?? listSegments)
+    const known = lanes.get(lane) ?? new LaneReader(lane, join(folder, lane), options.list ?? listSegments)
     lanes.set(lane, known)
     return known
   }
@@ -51,6 +51,25 @@ export function openSqliteLogReader(options: { folder: string; list?: typeof lis
     readRuns: (lane, fromOffset, bytesMax) => patiently(() => laneReader(lane).readRuns(fromOffset, bytesMax)),
     status: (lane, offset) => patiently(() => laneReader(lane).status(offset)),
     deleteBehind: (lane, offset, olderThanMs) => patiently(() => laneReader(lane).deleteBehind(offset, olderThanMs)),
+    room: async () => lookAtRoom(limits),
+    makeRoom: processed =>
+      patiently(() => {
+        let deletedSegmentCount = 0
+        while (lookAtRoom(limits).isShort) {
+          const oldest = logLanes
+            .flatMap(lane => laneReader(lane).oldestProcessed(processed[lane]) ?? [])
+            .sort((one, other) => one.newestAppendMs - other.newestAppendMs)[0]
+          if (oldest === undefined) break
+          oldest.delete()
+          deletedSegmentCount++
+        }
+        return { deletedSegmentCount }
+      }),
+    pack: async signal => {
+      let packedSegmentCount = 0
+      for (const lane of logLanes) packedSegmentCount += await laneReader(lane).pack(signal)
+      return { packedSegmentCount }
+    },
     close: async () => {
       for (const lane of lanes.values()) lane.close()
       lanes.clear()
@@ -64,6 +83,7 @@ class LaneReader {
   readonly #list: typeof listSegments
   #segments: SegmentName[] = []
   readonly #open = new Map<string, ReadableSegment>()
+  readonly #unpackable = new Set<string>()
 
   constructor(lane: LogLane, folder: string, list: typeof listSegments) {
     this.#lane = lane
@@ -88,12 +108,12 @@ class LaneReader {
       if (!(error instanceof PortError && error.retryable)) throw error
     }
     // At the end of what was listed last, or one of those was deleted: look again.
-    this.#segments = this.#list(this.#folder)
+    this.#listAgain()
     let found = readKnown()
     if (found.firstOffset > fromOffset) {
       // A listing of a large folder may miss a file that was made meanwhile and yet hold one that was made after it. The
       // next listing has it: a gap that is still there is one.
-      this.#segments = this.#list(this.#folder)
+      this.#listAgain()
       found = readKnown()
     }
     if (found.nextOffset > found.firstOffset) return found
@@ -106,24 +126,50 @@ class LaneReader {
   }
 
   status(offset: number): { endOffset: number; appendedAtMs: number | null; bytes: number } {
-    this.#segments = this.#list(this.#folder)
+    this.#listAgain()
     const segment = this.#segments.findLast(({ firstOffset }) => firstOffset <= offset)
     const appendedAtMs = segment === undefined ? null : this.#using(segment, opened => opened.appendedAtMs(offset))
     return { endOffset: this.#endOffset(offset), appendedAtMs, bytes: folderBytes(this.#folder) }
   }
 
   deleteBehind(offset: number, olderThanMs: number): { deletedSegmentCount: number } {
-    this.#segments = this.#list(this.#folder)
-    let deletedSegmentCount = 0
-    while (this.#segments.length > 1 && this.#segments[1]!.firstOffset <= offset) {
-      const oldest = this.#segments[0]!
-      if (this.#newestAppendMs(oldest) >= olderThanMs) break
-      this.#closeSegment(oldest.path)
-      removeSegmentFiles(oldest.path)
-      this.#segments.shift()
-      deletedSegmentCount++
+    for (let deletedSegmentCount = 0; ; deletedSegmentCount++) {
+      const oldest = this.oldestProcessed(offset)
+      if (oldest === null || oldest.newestAppendMs >= olderThanMs) return { deletedSegmentCount }
+      oldest.delete()
     }
-    return { deletedSegmentCount }
+  }
+
+  /** The oldest segment, when it lies entirely behind `offset` and is not the newest. */
+  oldestProcessed(offset: number): { readonly newestAppendMs: number; delete(): void } | null {
+    this.#listAgain()
+    const [oldest, next] = this.#segments
+    if (oldest === undefined || next === undefined || next.firstOffset > offset) return null
+    return {
+      newestAppendMs: this.#newestAppendMs(oldest),
+      delete: () => {
+        this.#closeSegment(oldest.path)
+        removeSegmentFiles(oldest.path)
+      },
+    }
+  }
+
+  /** Packs every segment but the newest, oldest first. One that cannot be packed stays as it is, and is not tried again. */
+  async pack(signal: AbortSignal): Promise<number> {
+    let packedCount = 0
+    for (const segment of this.#list(this.#folder).slice(0, -1)) {
+      if (signal.aborted) break
+      removePackedTwin(this.#folder, segment)
+      if (segment.form !== 'plain' || this.#unpackable.has(segment.path)) continue
+      try {
+        if (await packSegment(this.#folder, segment, signal)) packedCount++
+      } catch (error) {
+        const failure = readError(error, segment.path)
+        if (failure instanceof PortError && failure.code === 'corrupt') this.#unpackable.add(segment.path)
+        else if (!(failure instanceof PortError)) throw new PortError('event-log', 'unavailable', error)
+      }
+    }
+    return packedCount
   }
 
   close(): void {
@@ -203,6 +249,13 @@ class LaneReader {
     return { firstOffset, nextOffset }
   }
 
+  /** What was deleted or packed meanwhile is closed: the disk has its bytes back only when nobody has it open. */
+  #listAgain(): void {
+    this.#segments = this.#list(this.#folder)
+    const paths = new Set(this.#segments.map(({ path }) => path))
+    for (const path of this.#open.keys()) if (!paths.has(path)) this.#closeSegment(path)
+  }
+
   /** A lane without segments begins where the state stands in it. */
   #endOffset(position: number): number {
     const newest = this.#segments.at(-1)
@@ -241,58 +294,6 @@ class LaneReader {
   }
 }
 
-class ReadableSegment {
-  readonly #name: SegmentName
-  readonly #db: Database.Database
-  readonly #frames: Database.Statement<[number]>
-  readonly #frameTime: Database.Statement<[number]>
-  readonly #end: Database.Statement<[]>
-  readonly #newestTime: Database.Statement<[]>
-
-  constructor(name: SegmentName) {
-    this.#name = name
-    this.#db = openSegment(name.path, 'read')
-    this.#frames = this.#db.prepare(
-      `SELECT * FROM frames WHERE first_offset >=
-         coalesce((SELECT max(first_offset) FROM frames WHERE first_offset <= ?), 0) ORDER BY first_offset`,
-    )
-    this.#frameTime = this.#db
-      .prepare<[number]>(
-        `WITH wanted(place) AS (SELECT ?)
-         SELECT CASE WHEN place < first_offset + record_count THEN appended_at_ms END FROM wanted, frames
-         WHERE first_offset <= place ORDER BY first_offset DESC LIMIT 1`,
-      )
-      .pluck()
-    this.#end = this.#db
-      .prepare<[]>('SELECT first_offset + record_count FROM frames ORDER BY first_offset DESC LIMIT 1')
-      .pluck()
-    this.#newestTime = this.#db
-      .prepare<[]>('SELECT appended_at_ms FROM frames ORDER BY first_offset DESC LIMIT 1')
-      .pluck()
-  }
-
-  /** The frame that holds `offset` and those behind it. */
-  framesFrom(offset: number): IterableIterator<FrameRow> {
-    return this.#frames.iterate(offset) as IterableIterator<FrameRow>
-  }
-
-  appendedAtMs(offset: number): number | null {
-    return (this.#frameTime.get(offset) as number | null | undefined) ?? null
-  }
-
-  endOffset(): number {
-    return (this.#end.get() as number | undefined) ?? this.#name.firstOffset
-  }
-
-  newestAppendMs(): number | null {
-    return (this.#newestTime.get() as number | undefined) ?? null
-  }
-
-  close(): void {
-    this.#db.close()
-  }
-}
-
 /** Tries again while a writer holds the file for recovery or tidying, or a segment went away since it was listed. */
 async function patiently<T>(attempt: () => T): Promise<T> {
   for (let attemptCount = 1; ; attemptCount++) {
@@ -303,14 +304,4 @@ async function patiently<T>(attempt: () => T): Promise<T> {
       await sleep(busyRetry.delayMs)
     }
   }
-}
-
-/** Anything but SQLite's own errors is a mistake of ours and stays what it is. */
-function readError(error: unknown, path: string): unknown {
-  const code = (error as { code?: unknown }).code
-  const isNoSegment = error instanceof NotASegmentError
-  if (!isNoSegment && !(typeof code === 'string' && code.startsWith('SQLITE_'))) return error
-  const transient = !isNoSegment && /^SQLITE_(BUSY|LOCKED|CANTOPEN|IOERR|NOMEM|PROTOCOL|INTERRUPT)/.test(String(code))
-  const message = `log segment ${path} cannot be read: ${(error as Error).message}`
-  return new PortError('event-log', transient ? 'unavailable' : 'corrupt', new Error(message, { cause: error }))
 }

@@ -82,13 +82,18 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
   }
 }
 
+/** What was processed goes by whole segments: the newest one, which never goes, may take only a little of the limit. */
+function usualSegmentBytes(logBytesMax: number): number {
+  return Math.min(256 * MiB, Math.max(1 * MiB, Math.floor(logBytesMax / 16)))
+}
+
 function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
   const { folder, logger, onSynced } = options
   const workerData: LogThreadOptions = {
     folder,
     lane,
     firstOffset: options.firstOffsets?.[lane] ?? 0,
-    segmentBytesMax: options.segmentBytesMax ?? 256 * MiB,
+    segmentBytesMax: options.segmentBytesMax ?? usualSegmentBytes(options.logBytesMax),
     logBytesMax: options.logBytesMax,
     minFreeBytes: options.minFreeBytes ?? 0,
     busyTimeoutMs: options.busyTimeoutMs ?? 5_000,

@@ -1,0 +1,164 @@
+// A complete segment, rewritten compressed: events look much alike, so that it shrinks to about a tenth. Appending stays as
+// it is, and what the worker usually reads is still plain. One process packs; others may read both files meanwhile.
+//
+// A packed segment has the tables of a plain one and is never written again. Frames that were appended within a second are
+// one frame there, since small ones compress badly; its time is that of the first.
+
+import { existsSync, linkSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { constants, zstdCompress, zstdDecompressSync } from 'node:zlib'
+import Database from 'better-sqlite3'
+import { recordBytesAt } from '#core/log/record-codec.ts'
+import {
+  createSegmentTables,
+  frameBytesMax,
+  frameRecordsMax,
+  NotASegmentError,
+  openSegment,
+  pageBytes,
+  removeSegmentFiles,
+  type SegmentName,
+  segmentPath,
+  syncFile,
+  syncFolder,
+} from './segment-file.ts'
+
+export interface FrameRow {
+  readonly first_offset: number
+  readonly record_count: number
+  readonly appended_at_ms: number
+  readonly body: Buffer
+}
+
+const packedVersion = 2
+const mergedWithinMs = 1_000
+/** Without zstd's own checksum: a byte that changed then costs the records that it is in, which have theirs. */
+const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+const compress = promisify(zstdCompress)
+
+/**
+ * Packs a complete segment: the packed file is on the disk before the plain one goes.
+ * @returns false for one that is not closed for good.
+ * @throws SqliteError, NotASegmentError, system errors: then nothing was changed.
+ */
+export async function packSegment(laneFolder: string, segment: SegmentName, signal?: AbortSignal): Promise<boolean> {
+  const path = segmentPath(laneFolder, segment.firstOffset, 'packed')
+  const draft = `${path}.${process.pid}.draft`
+  removeSegmentFiles(draft)
+  const plain = openSegment(segment.path, 'read')
+  try {
+    const nextOffset = plain.prepare<[], number | null>('SELECT next_offset FROM segment').pluck().get()
+    if (typeof nextOffset !== 'number') return false
+    const isWhole = await writePacked(draft, { firstOffset: segment.firstOffset, nextOffset, plain }, signal)
+    if (!isWhole) return false
+    syncFile(draft)
+    linkSync(draft, path)
+  } finally {
+    plain.close()
+    removeSegmentFiles(draft)
+  }
+  syncFolder(laneFolder)
+  removeSegmentFiles(segment.path)
+  return true
+}
+
+/** Removes the plain file of a segment whose packing was cut short when all but that was done. */
+export function removePackedTwin(laneFolder: string, segment: SegmentName): void {
+  const plain = segmentPath(laneFolder, segment.firstOffset)
+  if (segment.form === 'packed' && existsSync(plain)) removeSegmentFiles(plain)
+}
+
+/** @throws SqliteError, NotASegmentError. */
+export function openPackedSegment(path: string): Database.Database {
+  const db = new Database(path, { readonly: true, fileMustExist: true, timeout: 0 })
+  try {
+    const version = db.pragma('user_version', { simple: true })
+    if (version !== packedVersion) throw new NotASegmentError(version)
+    return db
+  } catch (error) {
+    db.close()
+    throw error
+  }
+}
+
+/** The frame as it was appended. What cannot be decompressed stays as it is: its records then count as damaged. */
+export function unpacked(frame: FrameRow): FrameRow {
+  try {
+    return { ...frame, body: zstdDecompressSync(frame.body) }
+  } catch {
+    return frame
+  }
+}
+
+interface Packing {
+  readonly firstOffset: number
+  readonly nextOffset: number
+  readonly plain: Database.Database
+}
+
+/** Frame by frame, with the event loop free in between. @returns false when it was stopped. */
+async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Packing, signal?: AbortSignal) {
+  const frames = plain.prepare<[number]>('SELECT * FROM frames WHERE first_offset >= ? ORDER BY first_offset')
+  const packed = new Database(draft)
+  try {
+    // Nobody sees a draft, and a crash leaves nothing but one.
+    packed.pragma(`page_size = ${pageBytes}`)
+    packed.pragma('journal_mode = OFF')
+    packed.pragma('synchronous = OFF')
+    createSegmentTables(packed, { firstOffset, nextOffset, version: packedVersion })
+    const insert = packed.prepare('INSERT INTO frames VALUES (?, ?, ?, ?)')
+    packed.exec('BEGIN')
+    for (let from = firstOffset; ; ) {
+      if (signal?.aborted) return false
+      const merged = mergedFrame(frames.iterate(from) as IterableIterator<FrameRow>)
+      if (merged === null) break
+      insert.run(
+        merged.first_offset,
+        merged.record_count,
+        merged.appended_at_ms,
+        await compress(merged.body, compression),
+      )
+      from = merged.first_offset + merged.record_count
+    }
+    packed.exec('COMMIT')
+    return true
+  } finally {
+    packed.close()
+  }
+}
+
+/** The first frame, and those behind it as long as they fit into one with it. Null: there is none. */
+function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
+  const bodies: Buffer[] = []
+  let first: FrameRow | null = null
+  let recordCount = 0
+  let bytes = 0
+  for (const frame of frames) {
+    if (first !== null) {
+      const follows = frame.first_offset === first.first_offset + recordCount
+      const isSoon = Math.abs(frame.appended_at_ms - first.appended_at_ms) < mergedWithinMs
+      const fits = recordCount + frame.record_count <= frameRecordsMax && bytes + frame.body.length <= frameBytesMax
+      if (!follows || !isSoon || !fits || !isWhole(frame)) break
+    }
+    first ??= frame
+    bodies.push(frame.body)
+    recordCount += frame.record_count
+    bytes += frame.body.length
+    // What a damaged length leads to may not reach into other frames.
+    if (bodies.length === 1 && !isWhole(frame)) break
+  }
+  if (first === null) return null
+  return { ...first, record_count: recordCount, body: bodies.length === 1 ? first.body : Buffer.concat(bodies, bytes) }
+}
+
+/** Whether the lengths of its records lead to its end. */
+function isWhole({ body, record_count: recordCount }: FrameRow): boolean {
+  const view = new DataView(body.buffer, body.byteOffset, body.byteLength)
+  let count = 0
+  for (let at = 0; at < body.length; count++) {
+    const size = recordBytesAt(view, at)
+    if (size === 0) return false
+    at += size
+  }
+  return count === recordCount
+}

@@ -1,0 +1,92 @@
+// Whoever has the public key can fill the log: a batch of events that are much alike is a hundredth of its size on the wire.
+// What was processed may not stand in the way of what comes, however long it would be kept otherwise.
+
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { eventually } from '../support/eventually.ts'
+import { startPennon, testProjectKey } from '../support/pennon.ts'
+
+const MiB = 1024 * 1024
+const logBytesMax = 64 * MiB
+const batchSize = 2_000
+const timesTheLimit = 3
+
+test('takes events again as soon as nothing waits, whatever the log has been filled with', async t => {
+  const pennon = await startPennon({ settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
+  t.after(() => pennon.stop())
+  let [wireBytes, plainBytes, eventCount, refusedCount, largestLog] = [0, 0, 0, 0, 0]
+  for (let n = 0; plainBytes < timesTheLimit * logBytesMax; n++) {
+    const body = batch(n)
+    const packed = gzipSync(body)
+    const response = await eventually(
+      async () => {
+        const answer = await fetch(`${pennon.url}/batch/`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+          body: packed,
+        })
+        await answer.arrayBuffer()
+        if (answer.status !== 503) return answer
+        refusedCount++
+        // What may be refused is what would come on top of events that still wait.
+        await pennon.caughtUp(120_000)
+        return null
+      },
+      { timeoutMs: 130_000, what: `batch ${n}, of which nothing stands in the way` },
+    )
+    assert.equal(response.status, 200)
+    wireBytes += packed.length
+    plainBytes += body.length
+    eventCount += batchSize
+    largestLog = Math.max(largestLog, folderBytes(join(pennon.dataFolder, 'log')))
+  }
+  await pennon.caughtUp(120_000)
+  assert.equal((await fetch(`${pennon.url}/_readiness?require=capture`)).status, 200)
+  const { lanes } = await pennon.api<{ lanes: { main: { processed: number } } }>(
+    'GET',
+    '/api/projects/@current/ingestion_status/',
+  )
+  assert.equal(lanes.main.processed, eventCount, 'each accepted event is there once')
+
+  const packedBytes = await eventually(() => bytesOf(join(pennon.dataFolder, 'log', 'main'), /\.packed\.db$/), {
+    timeoutMs: 60_000,
+  })
+  t.diagnostic(
+    `${eventCount} events: ${perEvent(wireBytes)} on the wire, ${perEvent(plainBytes)} as JSON; ` +
+      `refused ${refusedCount} times; the log took at most ${Math.round(largestLog / MiB)} of ${logBytesMax / MiB} MiB, ` +
+      `${Math.round(packedBytes / MiB)} MiB of it packed at the end`,
+  )
+
+  function perEvent(bytes: number): string {
+    return `${Math.round(bytes / eventCount)} bytes an event`
+  }
+})
+
+function batch(n: number): Buffer {
+  const events = Array.from({ length: batchSize }, (_, index) => ({
+    event: '$pageview',
+    distinct_id: `visitor-${index % 50}`,
+    properties: {
+      n: n * batchSize + index,
+      $current_url: 'https://shop.example/',
+      pad: 'lorem ipsum dolor '.repeat(60),
+    },
+  }))
+  return Buffer.from(JSON.stringify({ api_key: testProjectKey, batch: events }))
+}
+
+function folderBytes(folder: string): number {
+  return readdirSync(folder, { withFileTypes: true }).reduce(
+    (sum, entry) => (entry.isDirectory() ? sum + bytesOf(join(folder, entry.name), /./) : sum),
+    0,
+  )
+}
+
+function bytesOf(folder: string, names: RegExp): number {
+  return readdirSync(folder)
+    .filter(name => names.test(name))
+    .reduce((sum, name) => sum + (statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0), 0)
+}
