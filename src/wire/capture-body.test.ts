@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import lzString from 'lz-string'
+import { lz64Bomb } from '../../tests/support/lz64-bomb.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 
 const { compressToBase64 } = lzString
@@ -144,6 +145,27 @@ describe('readCaptureBody', () => {
       assert.equal(read(bomb, { contentEncoding }), 'inflated_too_large')
       assert.ok(process.memoryUsage().arrayBuffers - before < 8 * 1024 * 1024, contentEncoding)
     }
+  })
+  it('bounds what comes out by what was sent, so that a bomb costs no more than as many bytes sent plain', () => {
+    const MiB = 1024 * 1024
+    const spaces = (bytes: number) => Buffer.alloc(bytes, 0x20)
+    const threadMax = 100 * MiB
+    assert.equal(read(gzipSync(spaces(100 * MiB)), {}, threadMax).length, 100 * MiB)
+    for (const [contentEncoding, compress] of [
+      ['br', (bytes: Buffer) => brotliCompressSync(bytes, { params: { 1: 1 } })],
+      ['zstd', zstdCompressSync],
+    ] as const) {
+      assert.equal(read(compress(spaces(25 * MiB)), { contentEncoding }, threadMax).length, 25 * MiB)
+      assert.equal(read(compress(spaces(25 * MiB + 1)), { contentEncoding }, threadMax), 'inflated_too_large')
+    }
+    for (const units of [5_000_000, 200_000_000])
+      assert.equal(read(lz64Bomb(units), { compression: 'lz64' }, threadMax), 'inflated_too_large')
+    assert.equal(read(lz64Bomb(4_000_000), { compression: 'lz64' }, threadMax)[0], 'x')
+    // Such as real events have: what is sent is a fraction of it.
+    const real = compressToBase64(
+      JSON.stringify(Array.from({ length: 60_000 }, (_, n) => ({ event: 'e', n, at: n * 7.5 }))),
+    )
+    assert.ok(read(real, { compression: 'lz64' }, threadMax).length > 2 * MiB)
   })
   it('reads on when the trailer of the last member names less than there is', () => {
     const text = `"${'x'.repeat(200_000)}"`

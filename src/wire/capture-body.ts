@@ -6,7 +6,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64, looksLikeBase64 } from './base64.ts'
 import { captureErrors } from './capture-errors.ts'
 import { formField, isRepeatedField } from './form-fields.ts'
-import { gunzip, type Inflated, inflateEncoding, isGzip, startsAsGzip } from './inflate.ts'
+import { expandedBytesMax, gunzip, type Inflated, inflateEncoding, isGzip, startsAsGzip } from './inflate.ts'
 import { decompressLz64 } from './lz64.ts'
 import type { WireError } from './wire-error.ts'
 
@@ -81,14 +81,15 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   }
 
   // 5. Decompress, then UTF-8.
+  const inflatedBytesMax = expandedBytesMax(payload.length, outputBytesMax, 'stream')
   if (compression === null && !inForm && !inQuery && input.contentEncoding !== '' && !isGzip(payload)) {
-    const inflated = inflateEncoding(input.contentEncoding, payload, outputBytesMax)
+    const inflated = inflateEncoding(input.contentEncoding, payload, inflatedBytesMax)
     if (inflated.kind === 'too_large') return err('inflated_too_large')
     if (inflated.kind === 'bytes') payload = inflated.bytes
   }
   let zipped = false
   if (compression === 'gzip' || isGzip(payload)) {
-    const inflated: Inflated = gunzip(payload, outputBytesMax)
+    const inflated: Inflated = gunzip(payload, inflatedBytesMax)
     if (inflated.kind === 'too_large') return err('inflated_too_large')
     if (inflated.kind === 'broken') return err(captureErrors.invalidGzip)
     payload = inflated.bytes
@@ -110,7 +111,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
 }
 
 function readLz64(payload: Buffer, outputBytesMax: number): Result<Buffer, CaptureBodyFault> {
-  const decompressed = decompressLz64(payload, outputBytesMax)
+  const decompressed = decompressLz64(payload, expandedBytesMax(payload.length, outputBytesMax, 'lz64'))
   if (decompressed.kind === 'too_large') return err('inflated_too_large')
   if (decompressed.kind === 'broken') return err(captureErrors.invalidLz64)
   const { text } = decompressed

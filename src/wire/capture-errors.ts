@@ -14,6 +14,12 @@ export const captureDecodedBytesMax = 5 * captureBodyBytesMax
  * decode thread. Source: ours. */
 export const captureValueCountMax = 5_000_000
 
+/**
+ * Items of one request, of every capture path. An SDK sends up to 1,000 and an importer up to 5,000; without a bound, 75 KB of
+ * gzip hold a million events, a minute of the worker's time. Source: ours.
+ */
+export const captureItemCountMax = 50_000
+
 const tooLarge = 'maximum event size exceeded:'
 
 export const captureErrors = {
@@ -25,12 +31,17 @@ export const captureErrors = {
   decodedTooLarge: wireError(
     413,
     'payload_too_large',
-    `${tooLarge} Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes`,
+    `${tooLarge} Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes, or of what its compressed size may stand for`,
   ),
   tooManyValues: wireError(
     413,
     'payload_too_large',
     `${tooLarge} Request holds more than ${captureValueCountMax} values`,
+  ),
+  tooManyItems: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Request holds more than ${captureItemCountMax} events`,
   ),
   bodyReadTimeout: wireError(408, 'body_read_timeout', 'client stopped sending data'),
   missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),

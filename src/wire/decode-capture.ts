@@ -12,7 +12,7 @@ import {
 } from '#core/events/prepare-events.ts'
 import { keptBody } from '#core/events/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
-import { captureDecodedBytesMax, captureErrors, captureValueCountMax } from './capture-errors.ts'
+import { captureDecodedBytesMax, captureErrors, captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { CaptureRefusal } from './open-request.ts'
@@ -57,7 +57,7 @@ export const inlineLimits: DecodeLimits = {
 export const inlineCompressedBytesMax = 256 * 1024
 const threadLimits: DecodeLimits = {
   decodedBytesMax: captureDecodedBytesMax,
-  itemCountMax: Number.POSITIVE_INFINITY,
+  itemCountMax: captureItemCountMax,
   valueCountMax: captureValueCountMax,
 }
 

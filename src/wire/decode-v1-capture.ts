@@ -6,9 +6,9 @@ import type { RejectedBody } from '#core/events/captured-event.ts'
 import { type PreparedV1Events, prepareV1Events, type ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
 import { keptBody } from '#core/events/reject-body.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { captureValueCountMax } from './capture-errors.ts'
+import { captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { type DecodeLimits, inlineCompressedBytesMax, inlineLimits } from './decode-capture.ts'
-import { gunzip, inflateEncoding } from './inflate.ts'
+import { expandedBytesMax, gunzip, inflateEncoding } from './inflate.ts'
 import { unparsableBody, v1CaptureErrors, v1DecodedBytesMax } from './v1-capture-errors.ts'
 import type { V1Headers } from './v1-capture-headers.ts'
 import { parseV1Batch, type V1BatchRefusal, type V1Payload } from './v1-capture-request.ts'
@@ -32,7 +32,7 @@ export type PreparedV1Capture =
 
 const threadLimits: DecodeLimits = {
   decodedBytesMax: v1DecodedBytesMax,
-  itemCountMax: Number.POSITIVE_INFINITY,
+  itemCountMax: captureItemCountMax,
   valueCountMax: captureValueCountMax,
 }
 
@@ -85,8 +85,8 @@ function readPayload(
   let bytes = body
   const { encoding } = headers
   if (encoding !== '') {
-    const inflated =
-      encoding === 'gzip' ? gunzip(body, outputBytesMax) : inflateEncoding(encoding, body, outputBytesMax)
+    const bytesMax = expandedBytesMax(body.length, outputBytesMax, 'stream')
+    const inflated = encoding === 'gzip' ? gunzip(body, bytesMax) : inflateEncoding(encoding, body, bytesMax)
     if (inflated.kind === 'too_large') return err('inflated_too_large')
     if (inflated.kind === 'broken') return err(v1CaptureErrors.undecodable)
     bytes = inflated.bytes

@@ -7,8 +7,9 @@ export function formField(form: string, name: string): string | null {
   if (start === -1) return null
   const end = form.indexOf('&', start)
   const value = end === -1 ? form.slice(start) : form.slice(start, end)
-  // What is malformed in a value stays as it is, as in every browser.
-  return new URLSearchParams(`v=${value}`).get('v')
+  // What is malformed in a value stays as it is, as in every browser. Plus signs are blanks; millions of them, one by one, would
+  // take the parser seconds.
+  return new URLSearchParams(`v=${value.replaceAll('+', ' ')}`).get('v')
 }
 
 /** Whether a field stands in the form more than once. */

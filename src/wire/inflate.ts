@@ -12,6 +12,23 @@ import {
 
 export type Inflated = { kind: 'bytes'; bytes: Buffer } | { kind: 'too_large' } | { kind: 'broken' }
 
+/**
+ * How much a compressed body may stand for: up to `freeBytes`, or `timesSent` what was sent. What comes out is looked at byte by
+ * byte, so its sender has to send something for that work. lz64, the slowest and only sent by browsers without gzip, gets what
+ * real batches need, which shrink to a twentieth; the others get what gzip can reach at most, so that 200 bytes of brotli do not
+ * take a thread a second.
+ */
+const expansion = {
+  stream: { freeBytes: 25 * 1024 * 1024, timesSent: 1_032 },
+  lz64: { freeBytes: 4 * 1024 * 1024, timesSent: 50 },
+} as const
+
+/** @param outputBytesMax bound of the caller, never exceeded. */
+export function expandedBytesMax(sentBytes: number, outputBytesMax: number, form: keyof typeof expansion): number {
+  const { freeBytes, timesSent } = expansion[form]
+  return Math.min(outputBytesMax, Math.max(freeBytes, sentBytes * timesSent))
+}
+
 const chunkBytesMin = 1024
 const gzipTrailerBytes = 4
 

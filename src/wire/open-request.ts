@@ -5,7 +5,7 @@ import type { IncomingRequest, RefusedItem } from '#core/events/incoming-event.t
 import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { captureErrors, captureValueCountMax, invalidJson } from './capture-errors.ts'
+import { captureErrors, captureItemCountMax, captureValueCountMax, invalidJson } from './capture-errors.ts'
 import { tokenHint, tokenOf } from './capture-token.ts'
 import { type Fields, hasName, isObject, type ListKey, refusedItemOf } from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
@@ -19,7 +19,7 @@ export interface CaptureContext {
   readonly querySentAtMs: number | null
   /** A key from the query or a header, for a body that holds none. */
   readonly fallbackToken: string | null
-  /** More items than this are left to another thread. */
+  /** More items than this are left to another thread; more than `captureItemCountMax` are refused. */
   readonly itemCountMax: number
   /** More values than this as well; beyond `captureValueCountMax` they are not parsed at all. */
   readonly valueCountMax: number
@@ -58,7 +58,7 @@ export interface OpenedRequest<List extends ItemList> {
 }
 
 /**
- * In the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch.
+ * In the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch; then ours, too many items.
  * @param listOf the items of a root; `keyOutside`: the request names a key beside its body.
  */
 export function openRequest<List extends ItemList>(
@@ -75,6 +75,7 @@ export function openRequest<List extends ItemList>(
   if (!list.ok) return refuse(list.error)
   const { items } = list.value
   if (items.length === 0) return refuse(captureErrors.emptyBatch)
+  if (items.length > captureItemCountMax) return refuse(captureErrors.tooManyItems)
   if (items.length > context.itemCountMax) return ok('too_much_work')
   return ok({ list: list.value, keyOutside, refuse })
 }

@@ -13,7 +13,9 @@ const tooLarge = (text: string, attr: string | null = null) =>
 
 export const replayErrors = {
   bodyTooLarge: tooLarge(`Request body exceeds limit of ${replayBodyBytesMax} bytes`),
-  decodedTooLarge: tooLarge(`Decompressed body exceeds limit of ${replayDecodedBytesMax} bytes`),
+  decodedTooLarge: tooLarge(
+    `Decompressed body exceeds limit of ${replayDecodedBytesMax} bytes, or of what its compressed size may stand for`,
+  ),
 } as const
 
 /** The answer to a request whose snapshots cannot be kept. */

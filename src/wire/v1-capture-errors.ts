@@ -3,7 +3,7 @@
 // Source: docs/wire/ingestion.md 4.2.
 
 import { STATUS_CODES } from 'node:http'
-import { captureValueCountMax } from './capture-errors.ts'
+import { captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { type WireError, wireError } from './wire-error.ts'
 
 export const v1BodyBytesMax = 10 * 1024 * 1024
@@ -18,8 +18,11 @@ export const v1CaptureErrors = {
   missingAuthorization: wireError(401, 'missing_authorization', 'request is missing the Authorization header'),
   invalidApiToken: wireError(401, 'invalid_api_token', 'The provided API token is not valid.', 'Authorization'),
   bodyTooLarge: tooLarge(`Request body exceeds limit of ${v1BodyBytesMax} bytes`),
-  decodedTooLarge: tooLarge(`Decompressed body exceeds limit of ${v1DecodedBytesMax} bytes`),
+  decodedTooLarge: tooLarge(
+    `Decompressed body exceeds limit of ${v1DecodedBytesMax} bytes, or of what its compressed size may stand for`,
+  ),
   tooManyValues: tooLarge(`Request holds more than ${captureValueCountMax} values`),
+  tooManyItems: tooLarge(`Request holds more than ${captureItemCountMax} events`),
   emptyBody: wireError(400, 'empty_body', 'request body is empty'),
   undecodable: wireError(400, 'request_decoding_error', 'Failed to decode request body.', 'Content-Encoding'),
   emptyBatch: wireError(400, 'empty_batch', 'request batch is empty', 'batch'),

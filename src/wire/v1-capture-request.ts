@@ -8,7 +8,7 @@ import { parseStrictTimestampText } from '#core/events/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { captureValueCountMax } from './capture-errors.ts'
+import { captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { refusedItemOf } from './event-fields.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
 import { type ItemSlices, memberSlice, slice, sliceItems, slicesPerItem, valueCountAtMost } from './json-slices.ts'
@@ -32,7 +32,7 @@ export interface V1Payload {
 
 /** How a batch is read. */
 export interface V1BatchLimits {
-  /** More events than this are left to another thread. */
+  /** More events than this are left to another thread; more than `captureItemCountMax` are refused. */
   readonly itemCountMax: number
   /** More values than this as well; beyond `captureValueCountMax` they are not parsed at all. */
   readonly valueCountMax: number
@@ -67,7 +67,7 @@ const valueBytesMin = 2
 type Fields = { readonly [key: string]: unknown }
 
 /**
- * In this order: JSON and types, empty batch, `created_at`, then the uuid of each event.
+ * In this order: JSON and types, empty batch, too many events, `created_at`, then the uuid of each event.
  * Source: docs/wire/ingestion.md 4.1, 4.2, 2.2 (surrogates).
  */
 export function parseV1Batch(
@@ -95,6 +95,7 @@ export function parseV1Batch(
   const itemFault = faultOfItems(items, leftOut)
   if (itemFault !== null) return refuse(root, itemFault)
   if (items.length === 0) return refuse(root, v1CaptureErrors.emptyBatch)
+  if (items.length > captureItemCountMax) return refuse(root, v1CaptureErrors.tooManyItems)
   if (items.length > limits.itemCountMax) return ok('too_much_work')
   const createdAt = root.created_at as string
   if (parseStrictTimestampText(createdAt) === null) return refuse(root, invalidCreatedAt(createdAt))

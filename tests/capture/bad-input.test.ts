@@ -179,6 +179,28 @@ describe('capture edge, bad input', () => {
     }
   })
 
+  it('answers 413 to more events than any SDK or importer sends, on every path, and takes as many as they may', async t => {
+    const server = await startCaptureServer(t)
+    const list = (count: number) => Array<string>(count).fill(json(item)).join(',')
+    const bodies: [path: string, body: string][] = [
+      ['/batch/', `{"api_key":"${testToken}","batch":[${list(50_001)}]}`],
+      ['/batch/', `{"api_key":"${testToken}","historical_migration":true,"batch":[${list(50_001)}]}`],
+      ['/batch/?verbose=1', `{"api_key":"${testToken}","batch":[${list(50_001)}]}`],
+      ['/capture/', `[${Array<string>(50_001).fill(json(event)).join(',')}]`],
+      ['/engage/', `{"api_key":"${testToken}","data":[${list(50_001)}]}`],
+    ]
+    for (const [path, body] of bodies)
+      await assertRefused(server, server.post(path, gzipSync(body)), 413, 'payload_too_large')
+    const { rejects } = await server.records()
+    assert.deepEqual(
+      rejects.map(({ reason }) => reason),
+      bodies.map(() => 'payload_too_large'),
+    )
+    const largest = gzipSync(`{"api_key":"${testToken}","batch":[${list(50_000)}]}`)
+    assert.equal((await answerOf(await server.post('/batch/', largest))).status, 200)
+    assert.equal((await server.records()).events.length, 50_000)
+  })
+
   it('ignores unknown encodings, takes known ones, and any content type', async t => {
     const server = await startCaptureServer(t)
     const body = json(event)

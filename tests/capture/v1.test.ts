@@ -104,6 +104,14 @@ describe('v1 capture, bodies', () => {
       await assertV1Error(sendV1(server, compress(zeros), { 'content-encoding': encoding }), 413, 'payload_too_large')
   })
 
+  it('are refused where they hold more events than any SDK sends', async t => {
+    const server = await startCaptureServer(t)
+    const many = gzipSync(v1Batch(Array.from({ length: 50_001 }, (_, index) => v1Event(index))))
+    const sent = sendV1(server, many, { 'content-encoding': 'gzip' })
+    await assertV1Error(sent, 413, 'payload_too_large')
+    assert.deepEqual((await server.records()).events, [])
+  })
+
   it('that would hold the event loop come out of a thread as they would of it', async t => {
     const server = await startCaptureServer(t)
     const events = Array.from({ length: 3_000 }, (_, index) =>
