@@ -9,10 +9,12 @@ export type EarlyAccessPatch = Partial<
   Pick<EarlyAccessFeature, 'name' | 'description' | 'stage' | 'documentationUrl' | 'payload'>
 >
 
+export type EarlyAccessFeatureWithoutFlag = Omit<EarlyAccessFeature, 'flagId' | 'flagIsOwn'>
+
 export interface EarlyAccessStore {
-  /** The feature's flag is the one that `flag` makes or changes. A flag decides for one feature: else `flag_in_use`. */
+  /** The feature's flag is the one that `flag` makes or changes: its own when it is made. A flag decides for one feature: else `flag_in_use`. */
   createEarlyAccessFeature(
-    input: Omit<EarlyAccessFeature, 'flagId'>,
+    input: EarlyAccessFeatureWithoutFlag,
     flag: FlagWrite,
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
   /**

@@ -5,13 +5,13 @@ import type { Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
 import type { Page, Written } from './written.ts'
 
-export type NewExperiment = Omit<Experiment, 'id' | 'flagId' | 'updatedAtMs'>
+export type NewExperiment = Omit<Experiment, 'id' | 'flagId' | 'flagIsOwn' | 'updatedAtMs'>
 export type ExperimentPatch = Partial<
   Pick<Experiment, 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>
 > & { readonly updatedAtMs: number }
 
 export interface ExperimentStore {
-  /** The flag is the one that `flag` makes or changes. */
+  /** The flag is the one that `flag` makes or changes: its own when it is made. */
   createExperiment(input: NewExperiment, flag: FlagWrite): Promise<Result<Written<Experiment>, FlagWriteRefusal>>
   /**
    * @param flag null: the flag stays as it is.

@@ -83,6 +83,14 @@ export async function relyingOnReferences(
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 
+/** Who writes a feature, a survey or an experiment, and what the key may do with flags that were not made for it. */
+export interface Writer {
+  /** Label of the key that writes. */
+  readonly by: string
+  readonly mayReadFlags: boolean
+  readonly mayWriteFlags: boolean
+}
+
 export interface Change {
   /** Label of the key that writes. */
   readonly by: string

@@ -7,10 +7,17 @@ import type { Flag } from '#core/flags/flag.ts'
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EarlyAccessPatch, EarlyAccessStore } from '#ports/early-access-store.ts'
+import type { EarlyAccessFeatureWithoutFlag, EarlyAccessPatch, EarlyAccessStore } from '#ports/early-access-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
-import { type Change, changeOf, findLivingFlag, freeFlagKey, retryingFlagWrite } from './flag-with-owner.ts'
+import {
+  type Change,
+  changeOf,
+  findLivingFlag,
+  freeFlagKey,
+  retryingFlagWrite,
+  type Writer,
+} from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
 export interface ManageEarlyAccessDeps {
@@ -37,6 +44,8 @@ export type EarlyAccessRefusal =
   | 'flag_of_groups'
   | 'flag_with_variants'
   | 'flag_in_use'
+  /** The flag is not its own, and the key may not write flags. */
+  | 'flag_not_writable'
   /** Others kept changing the flag. */
   | FlagWriteRefusal
   | InvalidFlag
@@ -45,9 +54,10 @@ export function createEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   input: NewEarlyAccessFeature,
-  by: string,
+  { by, mayWriteFlags }: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   const { flagId, ...fields } = input
+  if (flagId !== undefined && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
   return retryingFlagWrite<EarlyAccessFeature, EarlyAccessRefusal>(async () => {
     const change = { by, nowMs: deps.clock.nowMs() }
     const feature = { ...featureDefaults, ...fields, id: deps.newUuid(), projectId, createdAtMs: change.nowMs }
@@ -71,13 +81,14 @@ export function updateEarlyAccessFeature(
   projectId: number,
   id: string,
   patch: EarlyAccessPatch,
-  by: string,
+  writer: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   return retryingFlagWrite<EarlyAccessFeature, EarlyAccessRefusal>(async () => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
-    const flag = isStageKept ? null : await enrolmentWrite(deps, current, isOpen(patch.stage!), by)
+    const flag = isStageKept ? null : await enrolmentWrite(deps, current, isOpen(patch.stage!), writer.by)
+    if (isForeign(current, flag, writer)) return err('flag_not_writable')
     const written = await deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, current)
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)
@@ -90,21 +101,23 @@ export function deleteEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   id: string,
-  by: string,
+  writer: Writer,
 ): Promise<Result<null, EarlyAccessRefusal>> {
   return retryingFlagWrite<null, EarlyAccessRefusal>(async () => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
-    const written = await deps.management.deleteEarlyAccessFeature(
-      projectId,
-      id,
-      await enrolmentWrite(deps, current, false, by),
-      current,
-    )
+    const flag = await enrolmentWrite(deps, current, false, writer.by)
+    if (isForeign(current, flag, writer)) return err('flag_not_writable')
+    const written = await deps.management.deleteEarlyAccessFeature(projectId, id, flag, current)
     if (!written.ok) return written
     await deps.definitionsReady(written.value.revision)
     return ok(null)
   })
+}
+
+/** Whether a flag would change that is not the feature's own, and not the key's to write. */
+function isForeign(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
+  return flag !== null && !feature.flagIsOwn && !writer.mayWriteFlags
 }
 
 function isOpen(stage: EarlyAccessStage): boolean {
@@ -113,7 +126,7 @@ function isOpen(stage: EarlyAccessStage): boolean {
 
 async function newFlagFor(
   deps: ManageEarlyAccessDeps,
-  feature: Omit<EarlyAccessFeature, 'flagId'>,
+  feature: EarlyAccessFeatureWithoutFlag,
   { by, nowMs }: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const key = await freeFlagKey(deps.management, feature.projectId, feature.name)

@@ -9,7 +9,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { ExperimentStore } from '#ports/experiment-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
-import { type Change, changeOf, findLivingFlag, retryingFlagWrite } from './flag-with-owner.ts'
+import { type Change, changeOf, findLivingFlag, retryingFlagWrite, type Writer } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
 export interface ManageExperimentsDeps {
@@ -31,6 +31,8 @@ export type ExperimentRefusal =
   | 'not_found'
   /** The flag of that key has fewer than two variants. */
   | 'flag_without_variants'
+  /** The flag is not its own, and the key may not write flags. */
+  | 'flag_not_writable'
   | FlagWriteRefusal
   | InvalidFlag
 
@@ -42,7 +44,7 @@ export function createExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
   input: ExperimentFields & { readonly name: string; readonly flagKey: string },
-  by: string,
+  { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { flagKey, ...fields } = input
   return retryingFlagWrite<Experiment, ExperimentRefusal>(async () => {
@@ -53,6 +55,7 @@ export function createExperiment(
       ...{ projectId, createdAtMs: change.nowMs, createdBy: by },
     }
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
+    if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
     const flag = taken === null ? newFlagFor(flagKey, experiment, change) : takenFlag(taken, experiment, change)
     if (!flag.ok) return flag
     const written = await deps.management.createExperiment(experiment, flag.value)
@@ -68,7 +71,7 @@ export function updateExperiment(
   projectId: number,
   id: number,
   fields: ExperimentFields,
-  by: string,
+  { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { content, ...others } = fields
   return retryingFlagWrite<Experiment, ExperimentRefusal>(async () => {
@@ -78,6 +81,7 @@ export function updateExperiment(
     const starts = current.startDateMs === null && typeof fields.startDateMs === 'number'
     const flag = starts ? await findLivingFlag(deps.management, projectId, current.flagId) : null
     const flagWrite = flag === null || flag.active ? null : changeOf(flag, { active: true }, change)
+    if (flagWrite !== null && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
     const patch = {
       ...others,
       ...(content && { content: mergeObjects(current.content, content) }),

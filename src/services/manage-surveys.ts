@@ -19,6 +19,7 @@ import {
   findLivingFlag,
   relyingOnReferences,
   retryingFlagWrite,
+  type Writer,
 } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
@@ -48,6 +49,8 @@ export type SurveyRefusal =
   | 'no_such_flag'
   /** It would start, and a page would have nothing to ask. */
   | 'no_questions'
+  /** It would be linked to a flag that the key may not read. */
+  | 'flag_not_readable'
   /** Others kept changing its flags. */
   | FlagWriteRefusal
   /** Its targeting filters. */
@@ -57,11 +60,12 @@ export function createSurvey(
   deps: ManageSurveysDeps,
   projectId: number,
   fields: SurveyFields & { readonly name: string; readonly type: string },
-  by: string,
+  { by, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content = {}, linkedFlagId = null, ...others } = fields
   return retryingFlagWrite<Survey, SurveyRefusal>(async () => {
     const change = { by, nowMs: deps.clock.nowMs() }
+    if (linkedFlagId !== null && !mayReadFlags) return err('flag_not_readable')
     if (linkedFlagId !== null && (await findLivingFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
     const survey = {
@@ -85,7 +89,7 @@ export function updateSurvey(
   projectId: number,
   id: string,
   fields: SurveyFields,
-  by: string,
+  { by, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content, ...others } = fields
   return retryingFlagWrite<Survey, SurveyRefusal>(async () => {
@@ -93,6 +97,7 @@ export function updateSurvey(
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
     const { linkedFlagId } = others
+    if (linkedFlagId && linkedFlagId !== current.linkedFlagId && !mayReadFlags) return err('flag_not_readable')
     if (linkedFlagId && (await findLivingFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
     const patch = {

@@ -36,7 +36,7 @@ describe('an explanation', () => {
         const answered = evaluateFlags(served, { ...request.selection, flagKeys: null }, subject)
         for (const stored of served.definitions.flags) {
           const explained = await explainFlag(decideFor(subject, draw), served, stored, request, subject.nowMs)
-          const shown = encodeExplanation(explained, { showsPersons: true, showsGroups: true })
+          const shown = encodeExplanation(explained, { showsPersons: true, showsGroups: true, showsCohorts: true })
           const position = served.flags.findIndex(flag => flag?.id === stored.id)
           const outcome = answered.outcomes[position]
           const where = `SEED=${seed}, flag ${JSON.stringify(stored)}, ${JSON.stringify(shown)}`

@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
+import type { EarlyAccessFeatureWithoutFlag } from '#ports/early-access-store.ts'
 import type { NewExperiment } from '#ports/experiment-store.ts'
 import type { FlagWrite } from '#ports/flag-write.ts'
 import type { NewSurvey } from '#ports/survey-store.ts'
@@ -16,7 +16,7 @@ const storedOddText = 'a\ufffdb\ufffd'
 const jsonText = '{"__proto__":{"x":1.0},"id":12345678901234567890}'
 const json = parseJson(jsonText) as JsonObject
 
-function aFeature(over: Partial<EarlyAccessFeature> = {}): Omit<EarlyAccessFeature, 'flagId'> {
+function aFeature(over: Partial<EarlyAccessFeatureWithoutFlag> = {}): EarlyAccessFeatureWithoutFlag {
   return {
     ...{ id: '00000000-0000-4000-8000-0000000000f1', projectId: 1, name: 'Search', description: '', stage: 'beta' },
     ...{ documentationUrl: '', payload: {}, createdAtMs: 5 },
@@ -82,7 +82,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
 
       const patch = { stage: 'archived', description: 'over' } as const
       const updated = written(await store.updateEarlyAccessFeature(1, id, patch, switchOff(flagId!, 1)))
-      assert.deepEqual(updated, { ...aFeature(), flagId, ...patch })
+      assert.deepEqual(updated, { ...aFeature(), flagId, flagIsOwn: true, ...patch })
       assert.equal((await store.findFlag(1, 'search'))?.active, false)
       assert.equal((await store.findFlagVersion(1, flagId!, 2))?.changedBy, 'ci')
       written(await store.deleteEarlyAccessFeature(1, id, null))
@@ -167,7 +167,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       const { store } = await openWithProjects(open, t)
       const made = { ...create('button'), hasExperiment: true } as FlagWrite
       const first = written(await store.createExperiment(anExperiment({ content: json }), made))
-      const ids = { id: 1, flagId: 1, updatedAtMs: 5 }
+      const ids = { id: 1, flagId: 1, flagIsOwn: true, updatedAtMs: 5 }
       assert.deepEqual({ ...first, content: 0 }, { ...anExperiment(), ...ids, content: 0 })
       const found = await store.findExperiment(1, 1)
       assert.deepEqual({ ...found, content: 0 }, { ...first, content: 0 })
@@ -200,6 +200,22 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(await store.updateExperiment(1, 1, patch, null), { ok: false, error: 'not_found' })
     })
 
+    it('remembers whether a flag was made for what has it, or taken', async t => {
+      const { store } = await openWithProjects(open, t)
+      const own = aFeature()
+      written(await store.createEarlyAccessFeature(own, create('made')))
+      written(await store.createFlag(aNewFlag({ key: 'taken' })))
+      const taking = aFeature({ id: own.id.replace('f1', 'f2') })
+      written(await store.createEarlyAccessFeature(taking, switchOff(2, 1)))
+      const featureIsOwn = async (id: string) => (await store.findEarlyAccessFeature(1, id))?.flagIsOwn
+      written(await store.updateEarlyAccessFeature(1, taking.id, { stage: 'alpha' }, switchOff(2, 2)))
+      assert.deepEqual([await featureIsOwn(own.id), await featureIsOwn(taking.id)], [true, false])
+      written(await store.createExperiment(anExperiment(), create('new')))
+      written(await store.createExperiment(anExperiment(), switchOff(2, 3)))
+      const experimentIsOwn = async (id: number) => (await store.findExperiment(1, id))?.flagIsOwn
+      assert.deepEqual([await experimentIsOwn(1), await experimentIsOwn(2)], [true, false])
+    })
+
     it('names what flags belong to, in their project alone', async t => {
       const { store } = await openWithProjects(open, t)
       const { flagId } = written(await store.createEarlyAccessFeature(aFeature(), create('search')))
@@ -209,7 +225,7 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       assert.deepEqual(
         owners.toSorted((a, b) => a.flagId - b.flagId),
         [
-          { flagId: 1, experimentIds: [], features: [{ ...aFeature(), flagId }] },
+          { flagId: 1, experimentIds: [], features: [{ ...aFeature(), flagId, flagIsOwn: true }] },
           { flagId: 2, experimentIds: [1, 2], features: [] },
         ],
       )

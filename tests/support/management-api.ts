@@ -23,6 +23,7 @@ import { openApiRoutes } from '#http/management/openapi.ts'
 import type { Route } from '#http/route.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { createDecideService, type DecideServiceOptions } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
@@ -41,6 +42,7 @@ export const allScopesKey = 'phx_all-scopes'
 export interface ManagementApi {
   readonly url: string
   readonly management: ManagementStore
+  readonly keepHashKey: HashKeyOverrideWriter['keepHashKey']
   readonly clock: ReturnType<typeof fixedClock>
   readonly routes: readonly ManagementRoute[]
   /** Revisions that a write waited for, in order. */
@@ -185,6 +187,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   return {
     url,
     management: store,
+    keepHashKey: hashKeys.keepHashKey,
     clock,
     routes,
     served,

@@ -18,7 +18,7 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
         const { projectId } = input
         const written = await applyFlagWrite(trx, projectId, flag)
         if (!written.ok) return written
-        const feature: EarlyAccessFeature = { ...input, flagId: written.value }
+        const feature: EarlyAccessFeature = { ...input, flagId: written.value, flagIsOwn: flag.kind === 'create' }
         const other = await trx
           .selectFrom('early_access_feature')
           .select('id')

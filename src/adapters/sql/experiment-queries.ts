@@ -21,7 +21,13 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
         const written = await applyFlagWrite(trx, projectId, flag)
         if (!written.ok) return written
         const id = await nextId(trx, 'experiment')
-        const experiment: Experiment = { ...input, id, flagId: written.value, updatedAtMs: input.createdAtMs }
+        const experiment: Experiment = {
+          ...input,
+          id,
+          flagId: written.value,
+          flagIsOwn: flag.kind === 'create',
+          updatedAtMs: input.createdAtMs,
+        }
         await trx
           .insertInto('experiment')
           .values({ ...rowOf(experiment), deleted: 0 })
@@ -92,6 +98,7 @@ function experimentOf(row: Selectable<ExperimentTable>): Experiment {
     projectId: Number(row.project_id),
     name: row.name,
     flagId: Number(row.feature_flag_id),
+    flagIsOwn: row.flag_is_own === 1,
     content: jsonObjectOf(row.content),
     startDateMs: numberOrNull(row.start_date),
     endDateMs: numberOrNull(row.end_date),
@@ -108,6 +115,7 @@ function rowOf(experiment: Experiment): Omit<Selectable<ExperimentTable>, 'delet
     project_id: experiment.projectId,
     name: experiment.name,
     feature_flag_id: experiment.flagId,
+    flag_is_own: flagBit(experiment.flagIsOwn),
     content: jsonText(experiment.content),
     start_date: experiment.startDateMs,
     end_date: experiment.endDateMs,

@@ -177,6 +177,7 @@ export interface EarlyAccessFeatureTable {
   id: string
   project_id: number
   feature_flag_id: number | null
+  flag_is_own: number
   name: string
   description: string
   stage: string
@@ -207,6 +208,7 @@ export interface ExperimentTable {
   project_id: number
   name: string
   feature_flag_id: number
+  flag_is_own: number
   content: string
   start_date: number | null
   end_date: number | null

@@ -11,6 +11,8 @@ export interface EarlyAccessFeature {
   readonly id: string
   readonly projectId: number
   readonly flagId: number | null
+  /** The flag was made for it; false: it was there before, and belongs to others, too. */
+  readonly flagIsOwn: boolean
   readonly name: string
   readonly description: string
   readonly stage: EarlyAccessStage

@@ -9,6 +9,8 @@ export interface Experiment {
   readonly projectId: number
   readonly name: string
   readonly flagId: number
+  /** The flag was made for it; false: it was there before, and belongs to others, too. */
+  readonly flagIsOwn: boolean
   /** `description`, `metrics`, `parameters` and the like, handed back as they are. */
   readonly content: JsonObject
   /** Null: a draft. */

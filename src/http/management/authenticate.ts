@@ -70,7 +70,8 @@ async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: Fast
   const caller = await keyCheck.find(secret)
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
-  if (!holdsScope(caller, scope)) return missingScope(scope)
+  const lacking = [scope].flat().find(one => !holdsScope(caller, one))
+  if (lacking !== undefined) return missingScope(lacking)
   const { projectId } = request.params as { projectId?: string }
   if (projectId !== undefined && /^\d+$/.test(projectId) && !mayUseProject(caller, Number(projectId))) {
     return otherProject
@@ -130,6 +131,7 @@ const otherKindOfKey = wireError(
 )
 const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')
 
-function missingScope(scope: string): WireError {
-  return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'.`)
+/** @param why of a scope that only some requests to a route need. */
+export function missingScope(scope: string, why = ''): WireError {
+  return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'. ${why}`.trimEnd())
 }

@@ -1,6 +1,7 @@
 // Early access features: list, create, read, change, delete.
 
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
 import {
   createEarlyAccessFeature,
   deleteEarlyAccessFeature,
@@ -18,7 +19,7 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type Answer, answer, invalidInput, missing, noContent, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagKeepsChanging, flagsById, invalidFlagError } from './owned-flags.ts'
+import { flagKeepsChanging, flagNotWritable, invalidFlagError, linkedFlagsById, writerOf } from './owned-flags.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
 
@@ -30,12 +31,13 @@ const itemPath = `${path}/:featureId`
 
 export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management } = deps
-  const encodeAll = async (projectId: number, features: readonly EarlyAccessFeature[]) => {
+  const encodeAll = async (caller: PersonalKey, projectId: number, features: readonly EarlyAccessFeature[]) => {
     const ids = features.map(feature => feature.flagId)
-    const find = await flagsById(management, projectId, ids)
+    const find = await linkedFlagsById(management, caller, projectId, ids)
     return features.map(feature => encodeEarlyAccessFeature(feature, find(feature.flagId)))
   }
-  const encode = async (feature: EarlyAccessFeature) => (await encodeAll(feature.projectId, [feature]))[0]
+  const encode = async (caller: PersonalKey, feature: EarlyAccessFeature) =>
+    (await encodeAll(caller, feature.projectId, [feature]))[0]
 
   return [
     ...projectRoutes(deps, {
@@ -47,9 +49,9 @@ export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute
       scope: read,
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(earlyAccessFeatureSchema) },
-      handle: async ({ request, project, query }) => {
+      handle: async ({ request, caller, project, query }) => {
         const { count, results } = await management.listEarlyAccessFeatures(project.id, query)
-        return answer(200, countedPage(request, query, count, await encodeAll(project.id, results)))
+        return answer(200, countedPage(request, query, count, await encodeAll(caller, project.id, results)))
       },
     }),
     ...projectRoutes(deps, {
@@ -67,8 +69,8 @@ export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute
         if (!isWebAddress(fields.documentationUrl)) return refusal(noWebAddress)
         const flag = typeof body.feature_flag_id === 'number' ? { flagId: body.feature_flag_id } : {}
         const input = { ...fields, ...flag, name: body.name }
-        const created = await createEarlyAccessFeature(deps, project.id, input, caller.label)
-        return created.ok ? answer(201, await encode(created.value)) : refuse(created.error)
+        const created = await createEarlyAccessFeature(deps, project.id, input, writerOf(caller))
+        return created.ok ? answer(201, await encode(caller, created.value)) : refuse(created.error)
       },
     }),
     ...projectRoutes(deps, {
@@ -79,9 +81,9 @@ export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute
       summary: 'One early access feature.',
       scope: read,
       success: { status: 200, schema: earlyAccessFeatureSchema },
-      handle: async ({ project, params }) => {
+      handle: async ({ caller, project, params }) => {
         const feature = await management.findEarlyAccessFeature(project.id, params.featureId!.toLowerCase())
-        return feature === null ? refusal(noSuchFeature) : answer(200, await encode(feature))
+        return feature === null ? refusal(noSuchFeature) : answer(200, await encode(caller, feature))
       },
     }),
     ...projectRoutes(deps, {
@@ -97,8 +99,8 @@ export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute
         const fields = decodeEarlyAccessFeature(body)
         if (!isWebAddress(fields.documentationUrl)) return refusal(noWebAddress)
         const id = params.featureId!.toLowerCase()
-        const updated = await updateEarlyAccessFeature(deps, project.id, id, fields, caller.label)
-        return updated.ok ? answer(200, await encode(updated.value)) : refuse(updated.error)
+        const updated = await updateEarlyAccessFeature(deps, project.id, id, fields, writerOf(caller))
+        return updated.ok ? answer(200, await encode(caller, updated.value)) : refuse(updated.error)
       },
     }),
     ...projectRoutes(deps, {
@@ -111,7 +113,7 @@ export function earlyAccessFeaturesRoutes(deps: ManagementDeps): ManagementRoute
       success: { status: 204 },
       handle: async ({ caller, project, params }) => {
         const id = params.featureId!.toLowerCase()
-        const deleted = await deleteEarlyAccessFeature(deps, project.id, id, caller.label)
+        const deleted = await deleteEarlyAccessFeature(deps, project.id, id, writerOf(caller))
         return deleted.ok ? noContent : refuse(deleted.error)
       },
     }),
@@ -139,6 +141,8 @@ function refuse(error: EarlyAccessRefusal): Answer {
       return refusal(invalidInput('feature_flag_id', 'A flag with variants cannot follow what people chose.'))
     case 'flag_in_use':
       return refusal(invalidInput('feature_flag_id', 'Another early access feature has this flag.'))
+    case 'flag_not_writable':
+      return refusal(flagNotWritable)
     case 'key_taken':
     case 'flag_changed':
     case 'definitions_changed':

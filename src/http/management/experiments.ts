@@ -3,6 +3,7 @@
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
 import {
   createExperiment,
   deleteExperiment,
@@ -24,7 +25,7 @@ import { type Answer, answer, invalidInput, missing, noContent, refusal } from '
 import { readBodyDates } from './body-dates.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagKeepsChanging, flagsById, invalidFlagError } from './owned-flags.ts'
+import { flagKeepsChanging, flagNotWritable, invalidFlagError, linkedFlagsById, writerOf } from './owned-flags.ts'
 import { countedPage } from './page.ts'
 import { pageParams } from './query-params.ts'
 
@@ -36,13 +37,18 @@ const itemPath = `${path}/:experimentId`
 
 export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
-  const encodeAll = async (projectId: number, experiments: readonly Experiment[], deleted = false) => {
+  const encodeAll = async (
+    caller: PersonalKey,
+    projectId: number,
+    experiments: readonly Experiment[],
+    deleted = false,
+  ) => {
     const ids = experiments.map(experiment => experiment.flagId)
-    const find = await flagsById(management, projectId, ids)
+    const find = await linkedFlagsById(management, caller, projectId, ids)
     return experiments.map(experiment => encodeExperiment(experiment, find(experiment.flagId), deleted))
   }
-  const encode = async (experiment: Experiment, deleted = false) =>
-    (await encodeAll(experiment.projectId, [experiment], deleted))[0]
+  const encode = async (caller: PersonalKey, experiment: Experiment, deleted = false) =>
+    (await encodeAll(caller, experiment.projectId, [experiment], deleted))[0]
   const find = async (project: Project, params: Readonly<Record<string, string>>) => {
     const id = params.experimentId!
     return /^\d{1,15}$/.test(id) ? management.findExperiment(project.id, Number(id)) : null
@@ -69,9 +75,9 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: read,
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(experimentSchema) },
-      handle: async ({ request, project, query }) => {
+      handle: async ({ request, caller, project, query }) => {
         const { count, results } = await management.listExperiments(project.id, query)
-        return answer(200, countedPage(request, query, count, await encodeAll(project.id, results)))
+        return answer(200, countedPage(request, query, count, await encodeAll(caller, project.id, results)))
       },
     }),
     ...projectRoutes(deps, {
@@ -87,8 +93,8 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const fields = readFields(body, project)
         if (!fields.ok) return refusal(fields.error)
         const input = { ...fields.value, name: body.name, flagKey: body.feature_flag_key }
-        const created = await createExperiment(deps, project.id, input, caller.label)
-        return created.ok ? answer(201, await encode(created.value)) : refuse(created.error)
+        const created = await createExperiment(deps, project.id, input, writerOf(caller))
+        return created.ok ? answer(201, await encode(caller, created.value)) : refuse(created.error)
       },
     }),
     ...projectRoutes(deps, {
@@ -99,9 +105,9 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One experiment.',
       scope: read,
       success: { status: 200, schema: experimentSchema },
-      handle: async ({ project, params }) => {
+      handle: async ({ caller, project, params }) => {
         const experiment = await find(project, params)
-        return experiment === null ? refusal(noSuchExperiment) : answer(200, await encode(experiment))
+        return experiment === null ? refusal(noSuchExperiment) : answer(200, await encode(caller, experiment))
       },
     }),
     ...projectRoutes(deps, {
@@ -118,11 +124,11 @@ export function experimentsRoutes(deps: ManagementDeps): ManagementRoute[] {
         if (!fields.ok) return refusal(fields.error)
         const found = await find(project, params)
         if (found === null) return refusal(noSuchExperiment)
-        const updated = await updateExperiment(deps, project.id, found.id, fields.value, caller.label)
+        const updated = await updateExperiment(deps, project.id, found.id, fields.value, writerOf(caller))
         if (!updated.ok) return refuse(updated.error)
-        if (body.deleted !== true) return answer(200, await encode(updated.value))
+        if (body.deleted !== true) return answer(200, await encode(caller, updated.value))
         const deleted = await deleteExperiment(deps, project.id, found.id, caller.label)
-        return deleted.ok ? answer(200, await encode(updated.value, true)) : refuse(deleted.error)
+        return deleted.ok ? answer(200, await encode(caller, updated.value, true)) : refuse(deleted.error)
       },
     }),
     ...projectRoutes(deps, {
@@ -152,6 +158,8 @@ function refuse(error: ExperimentRefusal): Answer {
       return refusal(noSuchExperiment)
     case 'flag_without_variants':
       return refusal(invalidInput('feature_flag_key', 'The flag of this key has fewer than two variants.'))
+    case 'flag_not_writable':
+      return refusal(flagNotWritable)
     case 'key_taken':
     case 'flag_changed':
     case 'definitions_changed':

@@ -78,7 +78,11 @@ export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
       const at = typeof body.at === 'string' ? readInstant(body.at, 'at', zone) : ok(nowMs)
       if (!at.ok) return refusal(at.error)
       const explained = await explainFlag(deps.decide, served, flag, request.value, at.value)
-      const view = { showsPersons: holdsScope(caller, 'person:read'), showsGroups: holdsScope(caller, 'group:read') }
+      const view = {
+        showsPersons: holdsScope(caller, 'person:read'),
+        showsGroups: holdsScope(caller, 'group:read'),
+        showsCohorts: holdsScope(caller, 'cohort:read'),
+      }
       return answer(200, encodeExplanation(explained, view))
     },
   })

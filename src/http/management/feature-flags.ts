@@ -41,7 +41,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
         active: booleanParam('Only active or only inactive flags.'),
       },
       success: { status: 200, schema: countedPageSchema(flagSchema) },
-      handle: async ({ request, project, query }) => {
+      handle: async ({ request, caller, project, query }) => {
         const { limit, offset, search, active } = query
         const { count, results } = await deps.management.listFlags(project.id, {
           limit,
@@ -49,7 +49,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           ...(search === undefined ? {} : { search }),
           ...(active === undefined ? {} : { active }),
         })
-        return answer(200, countedPage(request, query, count, await encodeFlags(deps, results)))
+        return answer(200, countedPage(request, query, count, await encodeFlags(deps, caller, results)))
       },
     }),
     ...projectRoutes(deps, {
@@ -74,7 +74,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           { ...fields, key: body.key },
           { ...legacyPercentage(body), skipValidation: skips, by: caller.label },
         )
-        return answerFlagWrite(deps, 201, created, { withWarnings: skips })
+        return answerFlagWrite(deps, caller, 201, created, { withWarnings: skips })
       },
     }),
     ...flagRoutes(deps, {
@@ -85,7 +85,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One flag by id or key; deleted ones by id.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagSchema },
-      handle: async ({ flag }) => answer(200, (await encodeFlags(deps, [flag]))[0]),
+      handle: async ({ caller, flag }) => answer(200, (await encodeFlags(deps, caller, [flag]))[0]),
     }),
     ...flagRoutes(deps, {
       method: 'PATCH',
@@ -108,7 +108,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
           skipValidation: skips,
           by: caller.label,
         })
-        return answerFlagWrite(deps, 200, updated, { withWarnings: skips })
+        return answerFlagWrite(deps, caller, 200, updated, { withWarnings: skips })
       },
     }),
     ...flagRoutes(deps, {

@@ -4,10 +4,12 @@
 import type { Static, TSchema } from 'typebox'
 import type { Flag } from '#core/flags/flag.ts'
 import type { Result } from '#core/result.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage-flags.ts'
 import { encodeFlag, type FlagJson } from '#wire/management.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, missing, notFoundHere, refusal } from './answers.ts'
+import { holdsScope } from './authenticate.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, type ProjectEndpoint, projectRoutes } from './endpoint.ts'
@@ -41,26 +43,30 @@ export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
 
 const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
 
-/** Flags of one project, with what they belong to. */
+/** Flags of one project, with what they belong to: features as far as the key may read them. */
 export async function encodeFlags(
   { management }: Pick<ManagementDeps, 'management'>,
+  caller: PersonalKey,
   flags: readonly Flag[],
 ): Promise<FlagJson[]> {
   const ids = flags.map(flag => flag.id)
   const found = flags.length === 0 ? [] : await management.listFlagOwners(flags[0]!.projectId, ids)
-  const ownersOf = new Map(found.map(owners => [owners.flagId, owners]))
+  const showsFeatures = holdsScope(caller, 'early_access_feature:read')
+  const shown = showsFeatures ? found : found.map(owners => ({ ...owners, features: [] }))
+  const ownersOf = new Map(shown.map(owners => [owners.flagId, owners]))
   return flags.map(flag => encodeFlag(flag, ownersOf.get(flag.id)))
 }
 
 /** The flag as it is after a write, with what validation would have refused when it was skipped; or the refusal. */
 export async function answerFlagWrite(
   deps: Pick<ManagementDeps, 'management'>,
+  caller: PersonalKey,
   status: number,
   written: Result<WrittenFlag, FlagRefusal>,
   options: { withWarnings: boolean },
 ): Promise<Answer> {
   if (!written.ok) return refuseFlag(written.error)
-  const [flag] = await encodeFlags(deps, [written.value.flag])
+  const [flag] = await encodeFlags(deps, caller, [written.value.flag])
   if (!options.withWarnings) return answer(status, flag)
   const warnings = written.value.warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message }))
   return answer(status, { ...flag, warnings })

@@ -100,7 +100,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
         const restored = await restoreFlag(deps, flag, version, { skipValidation: skips, by: caller.label })
-        return answerFlagWrite(deps, 200, restored, { withWarnings: skips })
+        return answerFlagWrite(deps, caller, 200, restored, { withWarnings: skips })
       },
     }),
     ...projectRoutes(deps, {

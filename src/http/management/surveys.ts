@@ -3,6 +3,7 @@
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
 import {
   createSurvey,
   deleteSurvey,
@@ -24,7 +25,7 @@ import { type Answer, answer, invalidInput, missing, noContent, refusal } from '
 import { readBodyDates } from './body-dates.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagKeepsChanging, flagsById, invalidFlagError } from './owned-flags.ts'
+import { flagKeepsChanging, flagNotReadable, invalidFlagError, linkedFlagsById, writerOf } from './owned-flags.ts'
 import { countedPage } from './page.ts'
 import { booleanParam, pageParams, textParam } from './query-params.ts'
 
@@ -36,9 +37,9 @@ const itemPath = `${path}/:surveyId`
 
 export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
   const { management, clock } = deps
-  const encodeAll = async (projectId: number, surveys: readonly Survey[]) => {
+  const encodeAll = async (caller: PersonalKey, projectId: number, surveys: readonly Survey[]) => {
     const ids = surveys.flatMap(survey => [survey.linkedFlagId, survey.targetingFlagId, survey.internalTargetingFlagId])
-    const find = await flagsById(management, projectId, ids)
+    const find = await linkedFlagsById(management, caller, projectId, ids)
     return surveys.map(survey =>
       encodeSurvey(survey, {
         linked: find(survey.linkedFlagId),
@@ -47,7 +48,7 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       }),
     )
   }
-  const encode = async (survey: Survey) => (await encodeAll(survey.projectId, [survey]))[0]
+  const encode = async (caller: PersonalKey, survey: Survey) => (await encodeAll(caller, survey.projectId, [survey]))[0]
   const readFields = (body: UpdateSurveyJson, project: Project): Result<SurveyFields, WireError> => {
     const dates = readBodyDates(body, project, clock)
     if (!dates.ok) return dates
@@ -78,14 +79,14 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
         archived: booleanParam('Only archived surveys, or only others.'),
       },
       success: { status: 200, schema: countedPageSchema(surveySchema) },
-      handle: async ({ request, project, query }) => {
+      handle: async ({ request, caller, project, query }) => {
         const { limit, offset, search, archived } = query
         const { count, results } = await management.listSurveys(project.id, {
           ...{ limit, offset },
           ...(search === undefined ? {} : { search }),
           ...(archived === undefined ? {} : { archived }),
         })
-        return answer(200, countedPage(request, query, count, await encodeAll(project.id, results)))
+        return answer(200, countedPage(request, query, count, await encodeAll(caller, project.id, results)))
       },
     }),
     ...projectRoutes(deps, {
@@ -101,8 +102,8 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
         const fields = readFields(body, project)
         if (!fields.ok) return refusal(fields.error)
         const input = { ...fields.value, name: body.name, type: body.type }
-        const created = await createSurvey(deps, project.id, input, caller.label)
-        return created.ok ? answer(201, await encode(created.value)) : refuse(created.error)
+        const created = await createSurvey(deps, project.id, input, writerOf(caller))
+        return created.ok ? answer(201, await encode(caller, created.value)) : refuse(created.error)
       },
     }),
     ...projectRoutes(deps, {
@@ -113,9 +114,9 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One survey.',
       scope: read,
       success: { status: 200, schema: surveySchema },
-      handle: async ({ project, params }) => {
+      handle: async ({ caller, project, params }) => {
         const survey = await management.findSurvey(project.id, params.surveyId!.toLowerCase())
-        return survey === null ? refusal(noSuchSurvey) : answer(200, await encode(survey))
+        return survey === null ? refusal(noSuchSurvey) : answer(200, await encode(caller, survey))
       },
     }),
     ...projectRoutes(deps, {
@@ -131,8 +132,8 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
         const fields = readFields(body, project)
         if (!fields.ok) return refusal(fields.error)
         const id = params.surveyId!.toLowerCase()
-        const updated = await updateSurvey(deps, project.id, id, fields.value, caller.label)
-        return updated.ok ? answer(200, await encode(updated.value)) : refuse(updated.error)
+        const updated = await updateSurvey(deps, project.id, id, fields.value, writerOf(caller))
+        return updated.ok ? answer(200, await encode(caller, updated.value)) : refuse(updated.error)
       },
     }),
     ...projectRoutes(deps, {
@@ -163,6 +164,8 @@ function refuse(error: SurveyRefusal): Answer {
       return refusal(wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'))
     case 'no_such_flag':
       return refusal(invalidInput('linked_flag_id', 'There is no feature flag with this id here.'))
+    case 'flag_not_readable':
+      return refusal(flagNotReadable)
     case 'key_taken':
     case 'flag_changed':
     case 'definitions_changed':

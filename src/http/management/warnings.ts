@@ -17,7 +17,7 @@ export function warningsRoutes(deps: ManagementDeps): ManagementRoute[] {
     id: 'ingestion_warnings_list',
     tag: 'ingestion',
     summary: `Warnings of the last 30 days by type, with up to ${sampleCountMax} examples each.`,
-    scope: 'project:read',
+    scope: 'ingestion_warning:read',
     success: { status: 200, schema: warningsSchema },
     handle: async ({ project }) => {
       const summaries = await deps.management.listWarnings(project.id, {

@@ -6,8 +6,7 @@ import {
   type EarlyAccessStage,
   earlyAccessStages,
 } from '#core/early-access/early-access-feature.ts'
-import type { Flag } from '#core/flags/flag.ts'
-import { encodeLinkedFlag, linkedFlagSchema } from './linked-flag.ts'
+import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
 const stage = Type.Unsafe<EarlyAccessStage>(Type.Union(earlyAccessStages.map(name => Type.Literal(name))))
@@ -43,10 +42,13 @@ export const createEarlyAccessFeatureSchema = Type.Object({
 })
 
 /** @param flag null when it was deleted. */
-export function encodeEarlyAccessFeature(feature: EarlyAccessFeature, flag: Flag | null): EarlyAccessFeatureJson {
+export function encodeEarlyAccessFeature(
+  feature: EarlyAccessFeature,
+  flag: LinkedFlagJson | null,
+): EarlyAccessFeatureJson {
   return {
     id: feature.id,
-    feature_flag: encodeLinkedFlag(flag),
+    feature_flag: flag,
     name: feature.name,
     description: feature.description,
     stage: feature.stage,

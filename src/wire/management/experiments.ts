@@ -2,10 +2,9 @@
 
 import Type, { type Static } from 'typebox'
 import type { Experiment } from '#core/experiments/experiment.ts'
-import type { Flag } from '#core/flags/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
-import { encodeLinkedFlag, linkedFlagSchema } from './linked-flag.ts'
+import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
 const jsonList = () => Type.Array(Type.Unknown(), { maxItems: 200 })
@@ -67,14 +66,14 @@ export const experimentSchema = Type.Object({
 })
 
 /** @param flag a deleted one too; null when there is no such flag. */
-export function encodeExperiment(experiment: Experiment, flag: Flag | null, deleted = false): object {
+export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | null, deleted = false): object {
   const content: JsonObject = {}
   for (const name of contentNames) content[name] = ownValue(experiment.content, name) ?? defaultOf(name)
   return {
     id: experiment.id,
     name: experiment.name,
     feature_flag_key: flag?.key ?? null,
-    feature_flag: encodeLinkedFlag(flag),
+    feature_flag: flag,
     ...content,
     start_date: experiment.startDateMs === null ? null : instant(experiment.startDateMs),
     end_date: experiment.endDateMs === null ? null : instant(experiment.endDateMs),

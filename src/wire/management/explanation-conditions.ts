@@ -6,7 +6,14 @@ import type { ExplainedFlag } from '#core/flags/explained-flag.ts'
 import { filtersAsAsked, type StoredFilter, type StoredFilters, type StoredSet } from '#core/flags/flag-filters.ts'
 import { isInRollout } from '#core/flags/rollout.ts'
 import { reasonCode, reasonDescription } from '../flag-texts.ts'
-import { type Budget, type ExplanationView, explainCohortFilter, explainFilter, short } from './explanation-filters.ts'
+import {
+  type Budget,
+  type ExplanationView,
+  encodeIdentifier,
+  explainCohortFilter,
+  explainFilter,
+  short,
+} from './explanation-filters.ts'
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
 const conditionCountMax = 100
@@ -66,7 +73,7 @@ function explainCondition(context: ConditionContext): ExplainedConditionJson {
     note: noteOf(context, missed),
     filters,
     filters_left_out: stored.filters.length - filters.length,
-    rollout: explainRollout(set, traced),
+    rollout: explainRollout(set, traced, context.view),
     variant: stored.variant === null ? null : short(stored.variant),
   }
 }
@@ -134,12 +141,13 @@ function explainCohortAt(
 function explainRollout(
   { rolloutPercentage }: CompiledSet,
   traced: TracedSet | undefined,
+  view: ExplanationView,
 ): ExplainedConditionJson['rollout'] {
   const hash = traced?.rolloutHash01 ?? null
   const isHashed = hash !== null && rolloutPercentage !== null
   return {
     percentage: rolloutPercentage,
-    identifier: isHashed ? short(traced!.bucketing!.identifier) : null,
+    identifier: isHashed ? encodeIdentifier(traced!.bucketing!, view) : null,
     identifier_source: isHashed ? traced!.bucketing!.by : null,
     hash,
     threshold: rolloutPercentage === null ? null : rolloutPercentage / 100,

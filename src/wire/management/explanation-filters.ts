@@ -17,6 +17,8 @@ export interface ExplanationView {
   /** Values of stored persons and groups may be shown. */
   readonly showsPersons: boolean
   readonly showsGroups: boolean
+  /** What the conditions of cohorts are may be shown. */
+  readonly showsCohorts: boolean
 }
 
 /** What is still shown: an explanation stays small whatever is defined. */
@@ -145,6 +147,7 @@ export function explainCohortFilter(
       is_static: stored?.isStatic ?? null,
       leaves,
       leaves_left_out: leftOut,
+      ...(view.showsCohorts ? {} : { hidden: true as const }),
     },
   }
 }
@@ -172,7 +175,7 @@ function explainTree(
   const leaves: CohortLeafJson[] = []
   const shown = new Set<number>()
   let leftOut = 0
-  if (cohort !== null && cohort.tree !== null) walk(cohort.tree.top, '')
+  if (view.showsCohorts && cohort !== null && cohort.tree !== null) walk(cohort.tree.top, '')
   return { leaves, leftOut }
 
   function walk(entry: CohortEntry, path: string): void {
@@ -229,6 +232,15 @@ function explainLeaf(
     ...(typeof answer === 'boolean' ? { result: answer ? 'passed' : 'failed' } : {}),
     negated: entry.isNegated,
   }
+}
+
+/** What was hashed. A stored one is another distinct id of the person. */
+export function encodeIdentifier(
+  bucketing: { readonly identifier: string; readonly by: string } | null,
+  { showsPersons }: ExplanationView,
+): string | null {
+  if (bucketing === null || (bucketing.by === 'stored_override' && !showsPersons)) return null
+  return short(bucketing.identifier)
 }
 
 export function short(text: string): string {

@@ -69,13 +69,16 @@ export const explainedFilterSchema = Type.Object({
       is_static: nullable(Type.Boolean()),
       leaves: Type.Array(cohortLeafSchema),
       leaves_left_out: Type.Integer(),
+      hidden: Type.Optional(Type.Literal(true, { description: 'The key may not read cohorts.' })),
     }),
   ),
 })
 export type ExplainedFilterJson = Static<typeof explainedFilterSchema>
 
 const hashedSchema = {
-  identifier: nullable(Type.String()),
+  identifier: nullable(
+    Type.String({ description: 'Of a `stored_override` null for a key that may not read persons.' }),
+  ),
   identifier_source: nullable(
     Type.String({ description: 'group_key, distinct_id, device_id, anon_distinct_id or stored_override.' }),
   ),

@@ -10,7 +10,7 @@ import { dependencyCycle, missingDependencies } from '#core/flags/project-to-exp
 import { ownValue } from '#core/json.ts'
 import { reasonCode, reasonDescription } from '../flag-texts.ts'
 import { explainConditions } from './explanation-conditions.ts'
-import { type ExplanationView, encodeRead, short } from './explanation-filters.ts'
+import { type ExplanationView, encodeIdentifier, encodeRead, short } from './explanation-filters.ts'
 import type { ExplanationJson } from './explanation-shapes.ts'
 import { instant } from './shapes.ts'
 
@@ -94,7 +94,7 @@ function encodeSteps(
             held_out: traced.holdout.isHeldOut,
           },
     ...explainConditions(explained, flag, definition, view, outcome?.conditionIndex ?? null),
-    variant: encodeVariant(explained, flag, definition, outcome),
+    variant: encodeVariant(explained, flag, definition, outcome, view),
   }
 }
 
@@ -115,6 +115,7 @@ function encodeVariant(
   flag: CompiledFlag,
   { variants }: StoredFilters,
   outcome: FlagOutcome | undefined,
+  view: ExplanationView,
 ): ExplanationJson['variant'] {
   const chosen = outcome?.kind === 'variant' ? outcome.variantKey : null
   if (variants.length === 0 && chosen === null) return null
@@ -132,7 +133,7 @@ function encodeVariant(
   return {
     chosen: chosen === null ? null : short(chosen),
     by,
-    identifier: bucketing === null ? null : short(bucketing.identifier),
+    identifier: encodeIdentifier(bucketing, view),
     identifier_source: bucketing?.by ?? null,
     hash,
     variants: variants.slice(0, variantCountMax).map((variant, index) => ({

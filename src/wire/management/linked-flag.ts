@@ -3,13 +3,13 @@
 import Type, { type Static } from 'typebox'
 import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/flag.ts'
-import { jsonObjectSchema } from './shapes.ts'
+import { jsonObjectSchema, nullable } from './shapes.ts'
 
 export const linkedFlagSchema = Type.Object({
   id: Type.Integer(),
   key: Type.String(),
   name: Type.String(),
-  filters: jsonObjectSchema(),
+  filters: nullable(jsonObjectSchema('Null for a key that may not read flags.')),
   active: Type.Boolean(),
   deleted: Type.Boolean(),
   ensure_experience_continuity: Type.Boolean(),
@@ -17,8 +17,8 @@ export const linkedFlagSchema = Type.Object({
 })
 export type LinkedFlagJson = Static<typeof linkedFlagSchema>
 
-/** Null for a flag that is not there. */
-export function encodeLinkedFlag(flag: Flag | null): LinkedFlagJson | null {
+/** Null for a flag that is not there. @param showsFilters whether the key may read flags. */
+export function encodeLinkedFlag(flag: Flag | null, showsFilters: boolean): LinkedFlagJson | null {
   if (flag === null) return null
   const { id, key, name, active, deleted, version } = flag
   const filters = flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters
@@ -26,7 +26,7 @@ export function encodeLinkedFlag(flag: Flag | null): LinkedFlagJson | null {
     id,
     key,
     name,
-    filters,
+    filters: showsFilters ? filters : null,
     active,
     deleted,
     ensure_experience_continuity: flag.ensureExperienceContinuity,

@@ -1,10 +1,9 @@
 // Surveys. What clients are handed as it is (`Survey.content`) keeps its JSON, literals included.
 
 import Type, { type Static } from 'typebox'
-import type { Flag } from '#core/flags/flag.ts'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import type { Survey } from '#core/surveys/survey.ts'
-import { encodeLinkedFlag, linkedFlagSchema } from './linked-flag.ts'
+import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
 const oneOf = (names: readonly string[]) => Type.Unsafe<string>(Type.Union(names.map(name => Type.Literal(name))))
@@ -83,9 +82,9 @@ export const surveySchema = Type.Object({
 })
 
 export interface SurveyFlags {
-  readonly linked: Flag | null
-  readonly targeting: Flag | null
-  readonly internal: Flag | null
+  readonly linked: LinkedFlagJson | null
+  readonly targeting: LinkedFlagJson | null
+  readonly internal: LinkedFlagJson | null
 }
 
 export function encodeSurvey(survey: Survey, flags: SurveyFlags): object {
@@ -97,10 +96,10 @@ export function encodeSurvey(survey: Survey, flags: SurveyFlags): object {
     name: survey.name,
     type: survey.type,
     ...content,
-    linked_flag: encodeLinkedFlag(flags.linked),
+    linked_flag: flags.linked,
     linked_flag_id: survey.linkedFlagId,
-    targeting_flag: encodeLinkedFlag(flags.targeting),
-    internal_targeting_flag: encodeLinkedFlag(flags.internal),
+    targeting_flag: flags.targeting,
+    internal_targeting_flag: flags.internal,
     start_date: survey.startDateMs === null ? null : instant(survey.startDateMs),
     end_date: survey.endDateMs === null ? null : instant(survey.endDateMs),
     archived: survey.archived,

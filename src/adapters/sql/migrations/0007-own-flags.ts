@@ -1,0 +1,13 @@
+// Whether a feature or an experiment made its flag: one that it took belongs to others, too.
+
+import type { Migration } from '#adapters/sql/migration.ts'
+
+export const ownFlags: Migration = {
+  version: 7,
+  name: 'own flags',
+  // Of what is there already nobody knows: it counts as taken.
+  statements: () =>
+    ['early_access_feature', 'experiment'].map(
+      table => `ALTER TABLE ${table} ADD COLUMN flag_is_own INTEGER NOT NULL DEFAULT 0`,
+    ),
+}
