@@ -4,6 +4,7 @@
 import type { Flag } from '#core/flags/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { DistinctIdMapping } from '#core/persons/person.ts'
 import type { IngestionSettings, Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { EventUsage, LiveUsage } from '#core/usage.ts'
@@ -141,20 +142,34 @@ export interface FlagStore {
 
 export interface PersonQueryStore {
   findPersonByUuid(projectId: number, uuid: string): Promise<PersonView | null>
-  /** Filters combine; `search` looks in distinct ids and in the text of the properties. Newest first. One more than `limit` rows are looked for, to know whether there is a next page. */
+  /**
+   * Filters combine; `search` looks in distinct ids and in the text of the properties. Newest first. One more than `limit`
+   * rows are looked for, to know whether there is a next page. A page of large persons is shorter than its limit: the next
+   * one begins where it ends.
+   */
   listPersons(
     projectId: number,
     query: { distinctId?: string; uuid?: string; search?: string; limit: number; offset: number },
   ): Promise<{ results: readonly PersonView[]; hasMore: boolean }>
+  /** The ids of a person beyond `after`, in the order of their bytes; null when there is no such person. */
+  listDistinctIds(
+    projectId: number,
+    uuid: string,
+    page: { after?: string; limit: number },
+  ): Promise<{ count: number; results: readonly DistinctIdMapping[]; hasMore: boolean } | null>
 }
+
+/** A group as it is shown: `propertiesJson` is the text that is stored. */
+export type GroupView = Omit<Group, 'marks' | 'properties'> & { readonly propertiesJson: string }
 
 export interface GroupQueryStore {
   listGroupTypes(projectId: number): Promise<readonly GroupType[]>
+  /** Newest first; a page of large groups is shorter than its limit, as one of persons. */
   listGroups(
     projectId: number,
     query: { typeIndex: number; search?: string; limit: number; offset: number },
-  ): Promise<{ results: readonly Omit<Group, 'marks'>[]; hasMore: boolean }>
-  findStoredGroup(projectId: number, typeIndex: number, key: string): Promise<Omit<Group, 'marks'> | null>
+  ): Promise<{ results: readonly GroupView[]; hasMore: boolean }>
+  findStoredGroup(projectId: number, typeIndex: number, key: string): Promise<GroupView | null>
 }
 
 export interface UsageStore {

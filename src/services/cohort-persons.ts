@@ -22,8 +22,8 @@ export interface CohortPersonsDeps {
   readonly monotonicNowMs?: () => number
 }
 
-export interface MemberPage {
-  readonly results: readonly PersonView[]
+export interface MemberPage<T> {
+  readonly results: readonly T[]
   /** Where the next page begins: behind this person's id. Null: nobody is left. */
   readonly nextAfter: number | null
 }
@@ -36,21 +36,26 @@ const lookMsMax = 1_000
 /** Pages of at most 256 KiB each that may go into one answer. */
 const answeredPagesMax = 16
 
-/** Members with an id above `after`, ascending; a page of a dynamic cohort may be short, or empty, and still not the last. */
-export async function listMembers(
+/**
+ * Members with an id above `after`, ascending; a page of a dynamic cohort may be short, or empty, and still not the last.
+ * @param encode what becomes of a member: called page by page, so that the turns between them share its cost.
+ */
+export async function listMembers<T>(
   deps: CohortPersonsDeps,
   cohort: Cohort,
   { after, limit }: { readonly after: number; readonly limit: number },
-): Promise<Result<MemberPage, UnknownReason>> {
+  encode: (person: PersonView) => T,
+): Promise<Result<MemberPage<T>, UnknownReason>> {
   const { projectId, id: cohortId } = cohort
   if (cohort.isStatic) {
     const page = await deps.management.listCohortMembers(projectId, cohortId, { afterPersonId: after, limit })
-    return ok({ results: page.results, nextAfter: page.hasMore ? page.results.at(-1)!.id : null })
+    const nextAfter = page.hasMore ? (page.results.at(-1)?.id ?? after) : null
+    return ok({ results: page.results.map(encode), nextAfter })
   }
   const nowMs = deps.monotonicNowMs ?? (() => performance.now())
   const endMs = nowMs() + lookMsMax
   const { isMember: test, staticCohortIds } = memberTest(deps, cohort)
-  const results: PersonView[] = []
+  const results: T[] = []
   let answeredPages = 0
   for (let afterPersonId = after; ; ) {
     const page = await deps.management.listPersonsAfter(
@@ -63,7 +68,7 @@ export async function listMembers(
       if (results.length >= limit) return ok({ results, nextAfter: afterPersonId })
       const isMember = await test(person)
       if (!isMember.ok) return isMember
-      if (isMember.value) results.push(person)
+      if (isMember.value) results.push(encode(person))
       afterPersonId = person.id
     }
     if (!page.hasMore) return ok({ results, nextAfter: null })

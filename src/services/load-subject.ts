@@ -94,7 +94,7 @@ export function createSubjectLoader(
     asked: Asked,
   ): MaybePromise<Loaded<SubjectPerson | null>> {
     if (request.onlyUseOverridePersonProperties || !needsStoredPerson(needs, asked)) return nobody
-    return subjects.findPerson(project.project.id, asked.distinctId)
+    return subjects.findPerson(project.project.id, asked.distinctId, () => project.personKeys.names())
   }
 
   /** Members are stored persons: nobody's, when the request wants what is stored left aside. */
@@ -115,11 +115,11 @@ export function createSubjectLoader(
     if (needs.groupKeys.size === 0) return noGroupRows
     const rows = new Map<number, Loaded<PropertyBag | null>>()
     const waits: Promise<void>[] = []
-    for (const typeIndex of needs.groupKeys.keys()) {
+    for (const [typeIndex, wanted] of needs.groupKeys) {
       const typeName = project.groupTypeNames[typeIndex]
       const key = typeName === undefined ? '' : usableGroupKey(ownValue(asked.groups, typeName))
       if (key === '' || !needsGroupRow(needs, typeIndex, typeName!, asked)) continue
-      const found = subjects.findGroup(project.project.id, typeIndex, key)
+      const found = subjects.findGroup(project.project.id, typeIndex, key, () => wanted)
       const keep = (loaded: Loaded<{ properties: PropertyBag } | null>) => {
         rows.set(typeIndex, loaded.ok ? ok(loaded.value?.properties ?? null) : loaded)
       }

@@ -170,13 +170,13 @@ async function look(dataFolder: string, projectId: number): Promise<object> {
       person: ownerOf(personId),
       personMode,
     })),
-    persons: results.map(({ properties, isIdentified, version, distinctIds }) => ({
-      properties: JSON.stringify(properties),
+    persons: results.map(({ propertiesJson, isIdentified, version, distinctIds }) => ({
+      propertiesJson,
       isIdentified,
       version,
       distinctIds: distinctIds.map(({ distinctId, version: mapping }) => [distinctId, mapping]).toSorted(),
     })),
-    groups: groups.map(({ key, properties, version }) => ({ key, properties: JSON.stringify(properties), version })),
+    groups: groups.map(({ key, propertiesJson, version }) => ({ key, propertiesJson, version })),
     outcomes: outcomes.map(({ outcome, reason, count }) => ({ outcome, reason, count })),
   }
 }

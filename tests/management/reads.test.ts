@@ -82,6 +82,44 @@ describe('persons', () => {
     assert.equal(second.next, null)
     assert.notEqual(second.results[0].uuid, first.results[0].uuid)
   })
+
+  it('come in pages that a person of 640 KiB makes short, each once by `next`', async t => {
+    const api = await startManagement(t)
+    const text = 'x'.repeat(640 * 1024)
+    const persons = Array.from({ length: 5 }, (_, index) => aPerson({ uuid: uuid(index), properties: { text } }))
+    await api.commit({ persons: persons.map(created) })
+    const seen: string[] = []
+    for (let path: string | null = '/api/projects/1/persons/?limit=1000'; path !== null; ) {
+      const { body, text: json } = await api.call('GET', path)
+      assert.ok(json.length < 1_100_000, `${json.length} bytes`)
+      seen.push(...body.results.map((person: { uuid: string }) => person.uuid))
+      path = body.next === null ? null : body.next.slice(api.url.length)
+    }
+    assert.deepEqual(seen, persons.map(person => person.uuid).toReversed())
+  })
+
+  it('have a list of their ids, whose `next` carries the last one whatever it holds', async t => {
+    const api = await startManagement(t)
+    const ada = aPerson({ uuid: uuid(1) })
+    const ids = ['a&b=c', 'd e', '#', '😀', 'ada', '%2F'].toSorted()
+    await api.commit({ persons: [created(ada)], mappings: ids.map((id, index) => created(aMapping(ada, id, index))) })
+    const path = `/api/projects/1/persons/${uuid(1)}/distinct_ids/`
+    const seen: { distinct_id: string; version: number }[] = []
+    for (let next: string | null = `${path}?limit=1`; next !== null; ) {
+      const { status, body } = await api.call('GET', next)
+      assert.deepEqual([status, body.count, body.previous, body.results.length], [200, ids.length, null, 1])
+      seen.push(...body.results)
+      next = body.next === null ? null : body.next.slice(api.url.length)
+    }
+    assert.deepEqual(
+      seen,
+      ids.map((id, index) => ({ distinct_id: id, version: index })),
+    )
+    for (const unknown of [uuid(9), 'nobody'])
+      assert.equal((await api.call('GET', `/api/projects/1/persons/${unknown}/distinct_ids/`)).status, 404)
+    const key = await api.addKey(['group:read'])
+    assert.equal((await api.call('GET', path, { key })).status, 403)
+  })
 })
 
 describe('groups', () => {

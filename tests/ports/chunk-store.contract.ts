@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isRawNumber, type JsonObject, parseJson } from '#core/json.ts'
-import { mergedDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
 import type { ChunkChanges, ChunkSubjects } from '#ports/chunk-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
@@ -143,7 +143,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
     it('counts the other ids of merging persons, and loads of one with very many no more than tells so', async t => {
       const { chunkStore } = await open(t)
       await chunkStore.claimPosition('main', 'w1')
-      const count = mergedDistinctIdCountMax + 20
+      const count = personDistinctIdCountMax + 20
       const idsOfAda = Array.from({ length: count }, (_, index) => created(aMapping(ada, `ada-${index}`)))
       await commit(chunkStore, {
         persons: [created(ada), created(bob)],
@@ -152,9 +152,9 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       const wanted = { ...subjects(['ada-7', 'bob']), mergingDistinctIds: subjects(['ada-7', 'bob']).distinctIds }
       assert.equal(await chunkStore.loadChunk(wanted, 100_000), 'too_large')
       const loaded = await loadWhole(chunkStore, wanted)
-      assert.ok(loaded.textBytes > 256 * mergedDistinctIdCountMax)
+      assert.ok(loaded.textBytes > 256 * personDistinctIdCountMax)
       const countOf = (uuid: string) => loaded.personMappings.filter(({ personUuid }) => personUuid === uuid).length
-      assert.ok(countOf(ada.uuid) > mergedDistinctIdCountMax)
+      assert.ok(countOf(ada.uuid) > personDistinctIdCountMax)
       assert.equal(countOf(bob.uuid), 1)
       const others = await chunkStore.loadChunk({ ...wanted, mergingDistinctIds: [] }, 100_000)
       assert.ok(others !== 'too_large')

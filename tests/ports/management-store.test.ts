@@ -8,6 +8,7 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { tempDir } from '../support/temp-dir.ts'
+import { boundedListsContract } from './bounded-lists.contract.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
@@ -29,6 +30,7 @@ for (const [adapter, openAdapter] of Object.entries(adapters)) {
   managementStoreContract(adapter, openAdapter)
   flagStoreContract(adapter, openAdapter)
   flagOwnersContract(adapter, openAdapter)
+  boundedListsContract(adapter, openAdapter)
   cohortStoreContract(adapter, openAdapter)
   secretKeyStoreContract(adapter, openAdapter)
 }

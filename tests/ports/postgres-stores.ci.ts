@@ -6,6 +6,7 @@ import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definit
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
@@ -40,6 +41,7 @@ async function runSuites(): Promise<void> {
   managementStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
   flagOwnersContract('postgres', openManagement)
+  boundedListsContract('postgres', openManagement)
   cohortStoreContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)

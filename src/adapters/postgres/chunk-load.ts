@@ -1,6 +1,7 @@
 // Reads what a chunk's events may touch, in a transaction of the caller's so that it all fits together: one statement
 // each, however many ids a chunk has, and one more for long texts. Nothing is read beyond what a load may hold.
 
+import type { Selectable } from 'kysely'
 import {
   addLargePersons,
   idsByProject,
@@ -19,9 +20,9 @@ import {
   wantedPersonIds,
 } from '#adapters/sql/chunk-rows.ts'
 import { groupTypeOf, projectOf } from '#adapters/sql/rows.ts'
-import type { ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
+import type { GroupTypeTable, ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { mergedDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
 import * as text from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
@@ -35,7 +36,7 @@ export async function loadChunk(
   const room = new TextRoom(textBytesMax)
   const projectIds = [...new Set(subjects.projectIds)]
   const projects = await list<ProjectTable>(text.loadProjectsText, [projectIds])
-  const types = (await list<StateSchema['group_type_mapping']>(text.loadGroupTypesText, [projectIds])).map(groupTypeOf)
+  const types = (await list<Selectable<GroupTypeTable>>(text.loadGroupTypesText, [projectIds])).map(groupTypeOf)
 
   const distinctIds = [...idsByProject(subjects.distinctIds)].flatMap(([projectId, ids]) =>
     Array.from(ids, distinctId => ({ projectId, distinctId })),
@@ -53,7 +54,7 @@ export async function loadChunk(
   const personMappings = await list<PersonMappingRow>(
     text.loadPersonMappingsText,
     [personIds],
-    mergedDistinctIdCountMax + 1,
+    personDistinctIdCountMax + 1,
     personMappingCountMax(room) + 1,
   )
   takeMappings(room, personMappings.length)

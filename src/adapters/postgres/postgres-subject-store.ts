@@ -2,11 +2,9 @@
 // loop become one statement for each kind; while enough statements are under way, look-ups wait for the next of them, so
 // the busier a front is, the more of them share one.
 
-import { jsonObjectOf } from '#adapters/sql/rows.ts'
-import type { PropertyBag } from '#core/json.ts'
+import { propertiesOf } from '#adapters/sql/rows.ts'
 import type { HashKeyOverrideReader, HashKeyRow } from '#ports/hash-key-overrides.ts'
-import { PortError } from '#ports/port-error.ts'
-import type { SubjectPerson, SubjectStore } from '#ports/subject-store.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type LookUps, lookUpTogether } from './look-ups.ts'
 import { openPool, type Pool } from './open-postgres.ts'
@@ -53,6 +51,13 @@ interface GroupName {
   readonly key: string
 }
 
+/** What a row says: look-ups that share it may want different properties of it. */
+interface PersonText {
+  readonly uuid: string
+  readonly propertiesJson: string
+  readonly createdAtMs: number
+}
+
 interface PersonName {
   readonly projectId: number
   readonly distinctId: string
@@ -71,38 +76,44 @@ export function openPostgresSubjectStore(options: {
     connectMsMax,
     isIndexed: true,
   })
-  const persons: LookUps<PersonName, SubjectPerson> = lookUpTogether(underWayMax, names => findPersons(pool, names))
+  const persons: LookUps<PersonName, PersonText> = lookUpTogether(underWayMax, names => findPersons(pool, names))
   const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = lookUpTogether(underWayMax, names =>
     findStaticCohorts(pool, names),
   )
-  const groups: LookUps<GroupName, { properties: PropertyBag }> = lookUpTogether(underWayMax, names =>
-    findGroups(pool, names),
-  )
+  const groups: LookUps<GroupName, string> = lookUpTogether(underWayMax, names => findGroups(pool, names))
   const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = lookUpTogether(underWayMax, names =>
     findHashKeys(pool, names),
   )
   return {
     // Text of PostgreSQL's holds no NUL, so what asks for one finds nothing; the statement would fail for all.
-    findPerson: (projectId, distinctId) =>
-      distinctId.includes('\0') ? null : persons.find(`${projectId} ${distinctId}`, { projectId, distinctId }),
+    findPerson: async (projectId, distinctId, wanted) => {
+      if (distinctId.includes('\0')) return null
+      const found = await persons.find(`${projectId} ${distinctId}`, { projectId, distinctId })
+      if (found === null) return null
+      const { uuid, propertiesJson, createdAtMs } = found
+      return { uuid, properties: propertiesOf(propertiesJson, wanted), createdAtMs }
+    },
     findStaticCohorts: async (projectId, distinctId) =>
       (distinctId.includes('\0')
         ? null
         : await staticCohorts.find(`${projectId} ${distinctId}`, { projectId, distinctId })) ?? noCohorts,
-    findGroup: (projectId, typeIndex, key) =>
-      key.includes('\0') ? null : groups.find(`${projectId} ${typeIndex} ${key}`, { projectId, typeIndex, key }),
+    findGroup: async (projectId, typeIndex, key, wanted) => {
+      if (key.includes('\0')) return null
+      const found = await groups.find(`${projectId} ${typeIndex} ${key}`, { projectId, typeIndex, key })
+      return found === null ? null : { properties: propertiesOf(found, wanted) }
+    },
     findHashKeys: (projectId, distinctId) =>
       distinctId.includes('\0') ? null : hashKeys.find(`${projectId} ${distinctId}`, { projectId, distinctId }),
     close: () => pool.end(),
   }
 }
 
-async function findPersons(pool: Pool, names: readonly PersonName[]): Promise<(SubjectPerson | PortError | null)[]> {
+async function findPersons(pool: Pool, names: readonly PersonName[]): Promise<(PersonText | null)[]> {
   const values = [names.map(({ projectId }) => projectId), names.map(({ distinctId }) => distinctId)]
   const rows = await find<[number, string, string, number]>(pool, 'find-persons', findPersonsText, values)
-  const found: (SubjectPerson | PortError | null)[] = names.map(() => null)
-  for (const [place, uuid, properties, createdAtMs] of rows)
-    found[place - 1] = orCorrupt(() => ({ uuid, properties: jsonObjectOf(properties), createdAtMs }))
+  const found: (PersonText | null)[] = names.map(() => null)
+  for (const [place, uuid, propertiesJson, createdAtMs] of rows)
+    found[place - 1] = { uuid, propertiesJson, createdAtMs }
   return found
 }
 
@@ -119,18 +130,15 @@ async function findStaticCohorts(pool: Pool, names: readonly PersonName[]): Prom
   return found
 }
 
-async function findGroups(
-  pool: Pool,
-  names: readonly GroupName[],
-): Promise<({ properties: PropertyBag } | PortError | null)[]> {
+async function findGroups(pool: Pool, names: readonly GroupName[]): Promise<(string | null)[]> {
   const values = [
     names.map(({ projectId }) => projectId),
     names.map(({ typeIndex }) => typeIndex),
     names.map(({ key }) => key),
   ]
   const rows = await find<[number, string]>(pool, 'find-groups', findGroupsText, values)
-  const found: ({ properties: PropertyBag } | PortError | null)[] = names.map(() => null)
-  for (const [place, properties] of rows) found[place - 1] = orCorrupt(() => ({ properties: jsonObjectOf(properties) }))
+  const found: (string | null)[] = names.map(() => null)
+  for (const [place, propertiesJson] of rows) found[place - 1] = propertiesJson
   return found
 }
 
@@ -150,15 +158,5 @@ async function find<Row extends unknown[]>(pool: Pool, name: string, text: strin
     return (await pool.query<Row>({ name, text, values, rowMode: 'array' })).rows
   } catch (cause) {
     throw postgresPortError(cause)
-  }
-}
-
-/** A row that cannot be read is its own look-up's failure, and no other's of the statement. */
-function orCorrupt<T>(read: () => T): T | PortError {
-  try {
-    return read()
-  } catch (cause) {
-    if (cause instanceof PortError) return cause
-    throw cause
   }
 }

@@ -1,18 +1,18 @@
 // Members of static cohorts: rows of persons. Ids are resolved in the transaction that writes, so that a person that is
 // merged away at the same moment is either found as the survivor or not at all.
 
-import { type Kysely, sql } from 'kysely'
+import type { Kysely } from 'kysely'
 import type { MemberChange, MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortStore, PersonsPage } from '#ports/cohort-store.ts'
-import { personViews } from './person-queries.ts'
+import type { CohortStore } from '#ports/cohort-store.ts'
+import { pageOfPersons } from './person-views.ts'
 import type { StateSchema } from './schema.ts'
 import { storableText } from './storable-text.ts'
 
 /** Parameters of one statement; the engines take far more, but each length is a statement of its own. */
 const idsPerStatement = 500
-/** Properties of one page of persons, which a front takes in one go; the largest person alone may have more. */
-const pageTextCharsMax = 256 * 1024
+/** Of one page of persons: a front takes it in one go and evaluates it; the largest person alone may have more. */
+const pageBytesMax = 256 * 1024
 
 type MemberQueries = Pick<
   CohortStore,
@@ -46,30 +46,32 @@ export function cohortMemberQueries(db: Kysely<StateSchema>): MemberQueries {
         return Number(numDeletedRows)
       }),
 
-    listCohortMembers: (projectId, cohortId, { afterPersonId, limit }) =>
-      pageOf(
-        db,
-        db
-          .selectFrom('cohort_person')
-          .innerJoin('person', 'person.id', 'cohort_person.person_id')
-          .select(['person.id as id', sql<number>`length(person.properties)`.as('chars')])
-          .where('cohort_person.cohort_id', '=', cohortId)
-          .where('cohort_person.person_id', '>', afterPersonId)
-          .where('person.project_id', '=', projectId)
-          .orderBy('cohort_person.person_id')
-          .limit(limit + 1),
-        limit,
-      ),
+    listCohortMembers: (projectId, cohortId, { afterPersonId, limit }) => {
+      const ids = db
+        .selectFrom('cohort_person')
+        .innerJoin('person', 'person.id', 'cohort_person.person_id')
+        .select('person.id as id')
+        .where('cohort_person.cohort_id', '=', cohortId)
+        .where('cohort_person.person_id', '>', afterPersonId)
+        .where('person.project_id', '=', projectId)
+        .orderBy('cohort_person.person_id')
+        .limit(limit + 1)
+      return pageOfPersons(db, ids.as('page'), { limit, direction: 'asc', bytesMax: pageBytesMax })
+    },
 
     async listPersonsAfter(projectId, { afterPersonId, limit }, ofCohortIds) {
-      const sizes = db
+      const ids = db
         .selectFrom('person')
-        .select(['id', sql<number>`length(properties)`.as('chars')])
+        .select('person.id as id')
         .where('project_id', '=', projectId)
-        .where('id', '>', afterPersonId)
-        .orderBy('id')
+        .where('person.id', '>', afterPersonId)
+        .orderBy('person.id')
         .limit(limit + 1)
-      const { results, hasMore } = await pageOf(db, sizes, limit)
+      const { results, hasMore } = await pageOfPersons(db, ids.as('page'), {
+        limit,
+        direction: 'asc',
+        bytesMax: pageBytesMax,
+      })
       const cohortsOf = await staticCohortsOf(
         db,
         results.map(person => person.id),
@@ -211,25 +213,6 @@ async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: rea
     .execute()
   const known = new Set(rows.map(row => Number(row.id)))
   return new Map(ids.filter(id => known.has(Number(id))).map(id => [id, Number(id)]))
-}
-
-/** Sizes first, so that a page of large persons is cut before it is read. */
-async function pageOf(
-  db: Kysely<StateSchema>,
-  sizes: { execute(): Promise<{ id: number; chars: number }[]> },
-  limit: number,
-): Promise<PersonsPage> {
-  const rows = await sizes.execute()
-  const taken: number[] = []
-  let chars = 0
-  for (const row of rows.slice(0, limit)) {
-    chars += Number(row.chars)
-    if (chars > pageTextCharsMax && taken.length > 0) break
-    taken.push(Number(row.id))
-  }
-  if (taken.length === 0) return { results: [], hasMore: false }
-  const persons = await db.selectFrom('person').selectAll().where('id', 'in', taken).orderBy('id').execute()
-  return { results: await personViews(db, persons), hasMore: rows.length > taken.length }
 }
 
 async function staticCohortsOf(

@@ -60,7 +60,10 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore {
       if (search !== undefined && search !== '') cohorts = cohorts.where(containsText('name', search))
       const { count } = await cohorts.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = cohorts.orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`length(filters)`.as('chars')).limit(limit).execute()
+      const sizes = await page
+        .select(sql<number>`octet_length(filters) + octet_length(description)`.as('bytes'))
+        .limit(limit)
+        .execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(cohortOf) }
     },

@@ -63,7 +63,10 @@ export function earlyAccessQueries(db: Kysely<StateSchema>): EarlyAccessStore {
       const features = db.selectFrom('early_access_feature').where('project_id', '=', projectId)
       const { count } = await features.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = features.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`length(payload)`.as('chars')).limit(limit).execute()
+      const sizes = await page
+        .select(sql<number>`octet_length(payload) + octet_length(description)`.as('bytes'))
+        .limit(limit)
+        .execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(earlyAccessFeatureOf) }
     },

@@ -74,7 +74,7 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
       const experiments = db.selectFrom('experiment').where('project_id', '=', projectId).where('deleted', '=', 0)
       const { count } = await experiments.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = experiments.orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`length(content)`.as('chars')).limit(limit).execute()
+      const sizes = await page.select(sql<number>`octet_length(content)`.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(experimentOf) }
     },

@@ -1,15 +1,15 @@
-// Pages of what may be large: definitions of up to a mebibyte each. A page that would be too much for a front to take in one
-// go is cut before it is read.
+// Pages of what may be large: definitions of up to a mebibyte each, persons and groups of 640 KiB. A page that would be too
+// much for a front to take in one go is cut before it is read.
 
-/** Characters of one page; the largest item alone may have more. */
-const pageTextCharsMax = 1024 * 1024
+/** Bytes of one page; the largest item alone may have more. */
+const pageBytesMax = 1024 * 1024
 
 /** How many rows, from the first on, fit into one page: one at least, when there is any. */
-export function fittingRows(rows: readonly { readonly chars: number }[]): number {
-  let chars = 0
+export function fittingRows(rows: readonly { readonly bytes: number }[], bytesMax = pageBytesMax): number {
+  let bytes = 0
   for (const [index, row] of rows.entries()) {
-    chars += Number(row.chars)
-    if (chars > pageTextCharsMax && index > 0) return index
+    bytes += Number(row.bytes)
+    if (bytes > bytesMax && index > 0) return index
   }
   return rows.length
 }

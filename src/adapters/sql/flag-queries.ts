@@ -17,6 +17,9 @@ import type { FlagVersionTable, StateSchema } from './schema.ts'
 /** Flags read per query: keeps `IN` lists bounded. */
 const idsPerQuery = 500
 
+const flagBytes = sql<number>`octet_length(filters) + octet_length(name) + octet_length(tags)
+  + octet_length(evaluation_contexts)`
+
 export function flagQueries(db: Kysely<StateSchema>): FlagStore {
   return {
     createFlag: (input, options = {}) =>
@@ -64,7 +67,7 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
       }
       const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = flags.orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`length(filters)`.as('chars')).limit(limit).execute()
+      const sizes = await page.select(flagBytes.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagOf) }
     },
@@ -76,7 +79,7 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
         .where('project_id', '=', projectId)
       const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = versions.orderBy('version', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`length(snapshot)`.as('chars')).limit(limit).execute()
+      const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagVersionOf) }
     },
@@ -89,7 +92,7 @@ export function flagQueries(db: Kysely<StateSchema>): FlagStore {
         .orderBy('flag_id', 'desc')
         .orderBy('version', 'desc')
         .offset(offset)
-      const sizes = await page.select(sql<number>`length(snapshot)`.as('chars')).limit(limit).execute()
+      const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(flagVersionOf) }
     },

@@ -1,10 +1,17 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
-import type { GroupQueryStore } from '#ports/management-store.ts'
+import type { GroupQueryStore, GroupView } from '#ports/management-store.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { containsText } from './like.ts'
-import { groupOf, groupTypeOf } from './rows.ts'
+import { groupTypeOf } from './rows.ts'
 import type { GroupTable, StateSchema } from './schema.ts'
+
+/** Without what is not shown: marks may be as long as the properties. */
+const shownColumns = [
+  ...(['project_id', 'group_type_index', 'group_key'] as const),
+  ...(['group_properties', 'created_at', 'version'] as const),
+]
 
 export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
   return {
@@ -19,29 +26,37 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
     },
 
     async listGroups(projectId, { typeIndex, search, limit, offset }) {
-      let groups = db
-        .selectFrom('group')
-        .selectAll()
-        .where('project_id', '=', projectId)
-        .where('group_type_index', '=', typeIndex)
+      let groups = db.selectFrom('group').where('project_id', '=', projectId).where('group_type_index', '=', typeIndex)
       if (search !== undefined && search !== '') {
         groups = groups.where(
           sql<boolean>`(${containsText('group_key', search)} OR ${containsText('group_properties', search)})`,
         )
       }
-      const rows = await groups
+      const sizes = await groups
+        .select(['group_key', sql<number>`octet_length(group_properties) + octet_length(group_key)`.as('bytes')])
         .orderBy('created_at', 'desc')
         .orderBy('group_key')
         .limit(limit + 1)
         .offset(offset)
         .execute()
-      return { results: rows.slice(0, limit).map(viewOf), hasMore: rows.length > limit }
+      const keys = sizes.slice(0, fittingRows(sizes.slice(0, limit))).map(row => row.group_key)
+      if (keys.length === 0) return { results: [], hasMore: false }
+      const rows = await db
+        .selectFrom('group')
+        .select(shownColumns)
+        .where('project_id', '=', projectId)
+        .where('group_type_index', '=', typeIndex)
+        .where('group_key', 'in', keys)
+        .orderBy('created_at', 'desc')
+        .orderBy('group_key')
+        .execute()
+      return { results: rows.map(viewOf), hasMore: sizes.length > keys.length }
     },
 
     async findStoredGroup(projectId, typeIndex, key) {
       const row = await db
         .selectFrom('group')
-        .selectAll()
+        .select(shownColumns)
         .where('project_id', '=', projectId)
         .where('group_type_index', '=', typeIndex)
         .where('group_key', '=', key)
@@ -51,7 +66,13 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
   }
 }
 
-function viewOf(row: GroupTable) {
-  const { marks: _, ...group } = groupOf(row)
-  return group
+function viewOf(row: Pick<GroupTable, (typeof shownColumns)[number]>): GroupView {
+  return {
+    projectId: Number(row.project_id),
+    typeIndex: Number(row.group_type_index),
+    key: row.group_key,
+    propertiesJson: row.group_properties,
+    createdAtMs: Number(row.created_at),
+    version: Number(row.version),
+  }
 }

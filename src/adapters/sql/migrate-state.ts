@@ -7,12 +7,20 @@ import { ground } from './migrations/0001-ground.ts'
 import { followedLog } from './migrations/0002-followed-log.ts'
 import { cohortsAndNeighbours } from './migrations/0003-cohorts-and-neighbours.ts'
 import { ingestion } from './migrations/0004-ingestion.ts'
+import { boundedLists } from './migrations/0005-bounded-lists.ts'
 import { ownFlags } from './migrations/0007-own-flags.ts'
 import type { StateSchema } from './schema.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 
 /** Append only: what has been released is never edited. */
-export const migrations: readonly Migration[] = [ground, followedLog, cohortsAndNeighbours, ingestion, ownFlags]
+export const migrations: readonly Migration[] = [
+  ground,
+  followedLog,
+  cohortsAndNeighbours,
+  ingestion,
+  boundedLists,
+  ownFlags,
+]
 
 /**
  * Brings the state up to the newest known schema. Running it again changes nothing; two processes at once are safe,

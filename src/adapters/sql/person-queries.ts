@@ -1,27 +1,17 @@
-// Persons as the private API shows them: with their distinct ids and their stored flag assignments.
+// Persons as the private API asks for them, and the distinct ids of one.
 
-import { type Kysely, type Selectable, sql } from 'kysely'
-import type { DistinctIdMapping } from '#core/persons/person.ts'
+import { type Kysely, sql } from 'kysely'
 import type { PersonQueryStore } from '#ports/management-store.ts'
-import type { PersonView } from '#ports/person-view.ts'
 import { containsText } from './like.ts'
-import { personOf } from './rows.ts'
-import type { PersonTable, StateSchema } from './schema.ts'
+import { findPersonView, pageOfPersons } from './person-views.ts'
+import type { StateSchema } from './schema.ts'
 
 export function personQueries(db: Kysely<StateSchema>): PersonQueryStore {
   return {
-    async findPersonByUuid(projectId, uuid) {
-      const rows = await db
-        .selectFrom('person')
-        .selectAll()
-        .where('project_id', '=', projectId)
-        .where('uuid', '=', uuid)
-        .execute()
-      return (await personViews(db, rows))[0] ?? null
-    },
+    findPersonByUuid: (projectId, uuid) => findPersonView(db, projectId, uuid),
 
     async listPersons(projectId, { distinctId, uuid, search, limit, offset }) {
-      let persons = db.selectFrom('person').selectAll('person').where('person.project_id', '=', projectId)
+      let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
       if (uuid !== undefined) persons = persons.where('person.uuid', '=', uuid)
       if (distinctId !== undefined)
         persons = persons.where('person.id', 'in', eb =>
@@ -38,54 +28,36 @@ export function personQueries(db: Kysely<StateSchema>): PersonQueryStore {
             WHERE person_distinct_id.person_id = person.id AND ${containsText('distinct_id', search)}))`,
         )
       }
-      const rows = await persons
+      const page = persons
         .orderBy('person.id', 'desc')
         .limit(limit + 1)
         .offset(offset)
+      return pageOfPersons(db, page.as('page'), { limit, direction: 'desc' })
+    },
+
+    async listDistinctIds(projectId, uuid, { after, limit }) {
+      const person = await db
+        .selectFrom('person')
+        .select('id')
+        .where('project_id', '=', projectId)
+        .where('uuid', '=', uuid)
+        .executeTakeFirst()
+      if (person === undefined) return null
+      const ids = db.selectFrom('person_distinct_id').where('person_id', '=', person.id)
+      const { count } = await ids.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const beyond = after === undefined ? ids : ids.where('distinct_id', '>', after)
+      const rows = await beyond
+        .select(['distinct_id', 'version'])
+        .orderBy('distinct_id')
+        .limit(limit + 1)
         .execute()
-      return { results: await personViews(db, rows.slice(0, limit)), hasMore: rows.length > limit }
+      return {
+        count: Number(count),
+        results: rows
+          .slice(0, limit)
+          .map(row => ({ projectId, distinctId: row.distinct_id, personUuid: uuid, version: Number(row.version) })),
+        hasMore: rows.length > limit,
+      }
     },
   }
-}
-
-/** With their distinct ids and stored flag assignments, in the order of the rows. */
-export async function personViews(
-  db: Kysely<StateSchema>,
-  rows: readonly Selectable<PersonTable>[],
-): Promise<PersonView[]> {
-  if (rows.length === 0) return []
-  const ids = rows.map(row => row.id)
-  const mappings = await db
-    .selectFrom('person_distinct_id')
-    .selectAll()
-    .where('person_id', 'in', ids)
-    .orderBy('distinct_id')
-    .execute()
-  const overrides = await db
-    .selectFrom('flag_hash_key_override')
-    .selectAll()
-    .where('person_id', 'in', ids)
-    .orderBy('feature_flag_key')
-    .execute()
-  const mappingsOf = Map.groupBy(mappings, mapping => mapping.person_id)
-  const overridesOf = Map.groupBy(overrides, override => override.person_id)
-  return rows.map(row => {
-    const { marks: _, ...person } = personOf(row)
-    return {
-      ...person,
-      id: Number(row.id),
-      distinctIds: (mappingsOf.get(row.id) ?? []).map(
-        (mapping): DistinctIdMapping => ({
-          projectId: person.projectId,
-          distinctId: mapping.distinct_id,
-          personUuid: person.uuid,
-          version: Number(mapping.version),
-        }),
-      ),
-      flagOverrides: (overridesOf.get(row.id) ?? []).map(override => ({
-        flagKey: override.feature_flag_key,
-        hashKey: override.hash_key,
-      })),
-    }
-  })
 }

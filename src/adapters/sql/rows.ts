@@ -7,9 +7,10 @@ import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
+import { wantedProperties } from '#core/pick-properties.ts'
 import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { FlagTable, GroupTable, PersonTable, ProjectTable, StateSchema } from './schema.ts'
+import type { FlagTable, GroupTable, GroupTypeTable, PersonTable, ProjectTable } from './schema.ts'
 
 export function jsonText(
   value: JsonValue | Quotas | IngestionSettings | readonly string[] | readonly number[],
@@ -23,6 +24,16 @@ export function jsonObjectOf(text: string): JsonObject {
   const value = jsonOf(text)
   if (!isJsonObject(value)) throw new PortError('state', 'corrupt', new Error('stored JSON is not an object'))
   return value
+}
+
+/** Properties of a person or a group: of a long text, those that are wanted. @throws PortError `corrupt` */
+export function propertiesOf(text: string, wanted?: () => ReadonlySet<string>): JsonObject {
+  if (wanted === undefined) return jsonObjectOf(text)
+  try {
+    return wantedProperties(text, wanted)
+  } catch (cause) {
+    throw new PortError('state', 'corrupt', cause)
+  }
 }
 
 /** @throws PortError `corrupt` for text that is not JSON. */
@@ -141,7 +152,7 @@ export function groupOf(row: Selectable<GroupTable>): Group {
   }
 }
 
-export function groupTypeOf(row: StateSchema['group_type_mapping']): GroupType {
+export function groupTypeOf(row: Selectable<GroupTypeTable>): GroupType {
   return { projectId: Number(row.project_id), name: row.group_type, index: Number(row.group_type_index) }
 }
 

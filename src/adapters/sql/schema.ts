@@ -15,7 +15,7 @@ export interface StateSchema {
   person_distinct_id: { project_id: number; distinct_id: string; person_id: number; version: number }
   personless_distinct_id: { project_id: number; distinct_id: string }
   flag_hash_key_override: { project_id: number; person_id: number; feature_flag_key: string; hash_key: string }
-  group_type_mapping: { project_id: number; group_type: string; group_type_index: number }
+  group_type_mapping: GroupTypeTable
   group: GroupTable
   log_position: { lane: string; owner: string; offset: number; committed_at: number | null }
   followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
@@ -104,6 +104,14 @@ export interface PersonTable {
   is_identified: number
   version: number
   last_seen_at: number
+}
+
+export interface GroupTypeTable {
+  project_id: number
+  group_type: string
+  group_type_index: number
+  /** 1 while the groups of the deleted type are being deleted. */
+  removed: Generated<number>
 }
 
 export interface GroupTable {

@@ -56,7 +56,7 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
       if (search !== undefined && search !== '') surveys = surveys.where(sql<boolean>`${containsText('name', search)}`)
       const { count } = await surveys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = surveys.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`length(content)`.as('chars')).limit(limit).execute()
+      const sizes = await page.select(sql<number>`octet_length(content)`.as('bytes')).limit(limit).execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(surveyOf) }
     },

@@ -3,6 +3,7 @@
 // read beyond what a load may hold.
 
 import type { Statement } from 'better-sqlite3'
+import type { Selectable } from 'kysely'
 import * as text from '#adapters/sql/chunk-queries.ts'
 import {
   addLargePersons,
@@ -22,9 +23,9 @@ import {
   wantedPersonIds,
 } from '#adapters/sql/chunk-rows.ts'
 import { groupTypeOf, projectOf } from '#adapters/sql/rows.ts'
-import type { ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
+import type { GroupTypeTable, ProjectTable } from '#adapters/sql/schema.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { mergedDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
@@ -40,7 +41,7 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
   const personMappings = listQuery<PersonMappingRow>(database, text.loadPersonMappingsText)
   const personless = listQuery<{ distinct_id: string }>(database, text.loadPersonlessText)
   const projects = listQuery<ProjectTable>(database, text.loadProjectsText)
-  const groupTypes = listQuery<StateSchema['group_type_mapping']>(database, text.loadGroupTypesText)
+  const groupTypes = listQuery<Selectable<GroupTypeTable>>(database, text.loadGroupTypesText)
   const groups = listQuery<LoadedGroupRow>(database, text.loadGroupsText)
 
   return (subjects, textBytesMax) => {
@@ -86,7 +87,7 @@ export function prepareChunkLoader(database: SqliteDatabase): ChunkLoader {
     if (rows.length >= usualMax) {
       rows = []
       for (const personId of personIds) {
-        const countMax = Math.min(mergedDistinctIdCountMax, personMappingCountMax(room) - rows.length) + 1
+        const countMax = Math.min(personDistinctIdCountMax, personMappingCountMax(room) - rows.length) + 1
         for (const row of personMappings([], [personId], countMax)) rows.push(row)
         if (rows.length > personMappingCountMax(room)) break
       }

@@ -67,6 +67,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   listFlagOwners: 'state',
   findPersonByUuid: 'state',
   listPersons: 'search',
+  listDistinctIds: 'search',
   listGroupTypes: 'state',
   listGroups: 'search',
   findStoredGroup: 'state',

@@ -8,11 +8,13 @@ import type { Flag } from '../flags/flag.ts'
 import type { UnknownReason } from '../flags/flag-outcome.ts'
 import type { ProjectDefinitions } from '../flags/project-definitions.ts'
 import type { PropertyBag } from '../json.ts'
+import { wantedProperties } from '../pick-properties.ts'
 import { err, ok, type Result } from '../result.ts'
 import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from './definition-links.ts'
 
 export interface ProbedPerson {
-  readonly properties: PropertyBag
+  /** Compact JSON text. */
+  readonly propertiesJson: string
   readonly createdAtMs: number
   readonly distinctIds: readonly { readonly distinctId: string }[]
   readonly flagOverrides: readonly { readonly flagKey: string; readonly hashKey: string }[]
@@ -48,7 +50,7 @@ export class CohortProbe {
       personProperties: {},
       groupProperties: {},
       geoip: null,
-      person: ok({ properties: person.properties, createdAtMs: person.createdAtMs }),
+      person: ok({ properties: this.propertiesOf(person), createdAtMs: person.createdAtMs }),
       groupRows: noGroupRows,
       hashKeyOverrides: {
         rows: new Map(person.flagOverrides.map(({ flagKey, hashKey }) => [flagKey, hashKey])),
@@ -58,6 +60,10 @@ export class CohortProbe {
       nowMs,
     }
     return new FlagEvaluation(this.project, null, subject)
+  }
+
+  private propertiesOf({ propertiesJson }: ProbedPerson): PropertyBag {
+    return wantedProperties(propertiesJson, () => this.project.personKeys.names())
   }
 
   /** @returns err when the cohort cannot be evaluated for anybody: it is unreadable, or refers to what is not there. */

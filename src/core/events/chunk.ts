@@ -31,7 +31,7 @@ export interface LoadedChunk {
   readonly personPropertiesJson?: readonly string[]
   /**
    * Every distinct id of those persons (of the merging ones, see ChunkSubjects): the mappings above included. Of a person
-   * with more than `mergedDistinctIdCountMax` any of them, one more than that: it is not merged away.
+   * with more than `personDistinctIdCountMax` any of them, one more than that: it is not merged away.
    */
   readonly personMappings: readonly DistinctIdMapping[]
   /** What the store counted of it against the limit of the load. */

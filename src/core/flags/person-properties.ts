@@ -43,9 +43,21 @@ const twinOf = new Map([
 /** Collects the keys that a project's flags read; one object per key, numbered from 0. */
 export class PersonKeys {
   private readonly known = new Map<string, PersonKey>()
+  private allNames: ReadonlySet<string> | null = null
 
   get count(): number {
     return this.known.size
+  }
+
+  /** All names that may be read of a stored person, those that stand in for others among them. */
+  names(): ReadonlySet<string> {
+    if (this.allNames === null) {
+      const names = new Set(this.known.keys())
+      for (let { substitute } of this.known.values())
+        for (; substitute !== null; substitute = substitute.substitute) names.add(substitute.name)
+      this.allNames = names
+    }
+    return this.allNames
   }
 
   readsGeoip(): boolean {
@@ -57,6 +69,7 @@ export class PersonKeys {
   }
 
   private add(name: string): PersonKey {
+    this.allNames = null
     const source = initialSourceOf.get(name)
     const twin = twinOf.get(name)
     let substitute: PersonKey | null = null

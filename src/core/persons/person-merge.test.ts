@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { keyOf } from '#adapters/memory/memory-state.ts'
 import { anEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
-import { isIllegalDistinctId, mergedDistinctIdCountMax } from './person-merge.ts'
+import { isIllegalDistinctId, personDistinctIdCountMax } from './person-merge.ts'
 import { personUuid } from './person-uuid.ts'
 
 const identify = (survivor: string, other: string, more = {}) =>
@@ -20,25 +20,55 @@ describe('linking distinct ids', () => {
     assert.deepEqual(world.chunks[0]?.rows.overrides, [])
   })
 
-  it('does not merge away a person with very many ids, and merges others into it', async () => {
-    const world = applyingWorld()
-    await world.apply(anEvent('$pageview', 'many'), anEvent('$pageview', 'few'))
-    const many = world.person('many')!
-    for (let n = 0; n < mergedDistinctIdCountMax; n++)
-      world.state.mappings.set(keyOf(1, `id-${n}`), {
-        projectId: 1,
-        distinctId: `id-${n}`,
-        personUuid: many.uuid,
-        version: 0,
-      })
-    await world.apply(anEvent('$merge_dangerously', 'few', { alias: 'id-7' }), anEvent('$pageview', 'many'))
-    assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
-    assert.equal(world.rows.length, 4)
-    assert.equal(world.person('few')?.isIdentified, true)
-    assert.equal(world.person('id-7')?.uuid, many.uuid)
-    await world.apply(anEvent('$merge_dangerously', 'many', { alias: 'few' }))
-    assert.equal(world.person('few')?.uuid, many.uuid)
-    assert.equal(world.chunks.at(-1)?.changes.mappings.length, 1)
+  describe('of a person with as many ids as one may have', () => {
+    /** `full` leads to a person with this many ids, `id-0` among them; `few` to another. */
+    async function worldWith(idCount: number) {
+      const world = applyingWorld()
+      await world.apply(anEvent('$pageview', 'full'), anEvent('$pageview', 'few'))
+      const { uuid } = world.person('full')!
+      for (let n = 0; n < idCount - 1; n++)
+        world.state.mappings.set(keyOf(1, `id-${n}`), {
+          ...{ projectId: 1, distinctId: `id-${n}`, personUuid: uuid, version: 0 },
+        })
+      return { world, uuid }
+    }
+
+    it('takes the last id and merge that fit', async () => {
+      const { world, uuid } = await worldWith(personDistinctIdCountMax - 2)
+      await world.apply(anEvent('$merge_dangerously', 'full', { alias: 'few' }), identify('full', 'last'))
+      assert.deepEqual(world.warningTypes(), [])
+      assert.deepEqual([world.person('few')?.uuid, world.person('last')?.uuid], [uuid, uuid])
+      await world.apply(identify('full', 'one more'))
+      assert.equal(world.person('one more'), undefined)
+      assert.deepEqual(world.warningTypes(), ['cannot_merge_too_many_distinct_ids'])
+    })
+
+    it('neither merges it away nor others into it, and warns', async () => {
+      const { world, uuid } = await worldWith(personDistinctIdCountMax)
+      await world.apply(
+        anEvent('$merge_dangerously', 'few', { alias: 'id-7' }),
+        anEvent('$merge_dangerously', 'full', { alias: 'few' }),
+        anEvent('$pageview', 'full'),
+      )
+      assert.deepEqual(world.warningTypes(), Array(2).fill('cannot_merge_too_many_distinct_ids'))
+      assert.equal(world.rows.length, 5, 'the events themselves are stored')
+      assert.equal(world.person('few')?.isIdentified, true)
+      assert.equal(world.person('id-7')?.uuid, uuid)
+      assert.notEqual(world.person('few')?.uuid, uuid)
+      assert.deepEqual(world.chunks.at(-1)?.changes.mappings, [])
+    })
+
+    it('links no further id to it: the event stays with its own id, and a later one makes a person', async () => {
+      const { world, uuid } = await worldWith(personDistinctIdCountMax)
+      await world.apply(identify('full', 'new', { $set: { plan: 'pro' } }))
+      assert.deepEqual([world.person('full')?.properties.plan, world.person('full')?.isIdentified], ['pro', true])
+      assert.equal(world.person('new'), undefined)
+      await world.apply(identify('other way', 'full'), anEvent('e', 'new'))
+      assert.deepEqual(world.warningTypes(), Array(2).fill('cannot_merge_too_many_distinct_ids'))
+      assert.equal(world.person('other way')?.uuid, personUuid(1, 'other way'))
+      assert.equal(world.person('new')?.uuid, personUuid(1, 'new'))
+      assert.equal(world.person('id-3')?.uuid, uuid)
+    })
   })
 
   it('keeps the id of personless events when only the other id had some', async () => {

@@ -25,6 +25,8 @@ export type MergeOutcome =
   | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: 0 | 1 }
   /** The survivor's version is already raised when `merged`. */
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
+  /** The person has as many ids as one may have; the other id stays without a person. */
+  | { readonly kind: 'full'; readonly person: WorkingPerson; readonly leavesOwnId: boolean }
   /** Both persons go on, the survivor's is identified. */
   | {
       readonly kind: 'refused'
@@ -40,10 +42,11 @@ export type MergeRefusal =
   | 'merge_race_condition'
 
 /**
- * A person with more distinct ids than this is not merged into another one: each of them is a row of the state and one of
- * the event store to write, in one transaction. Others may be merged into it. Source: docs/wire/ingestion.md 6.4; ours.
+ * A person has at most so many distinct ids: no link and no merge goes beyond. Each of them is a row of the state, and for a
+ * merge one of the event store as well, written in one transaction. Persons from before this limit may have more.
+ * Source: ours, docs/decisions/0027-ids-per-person.md; docs/wire/ingestion.md 6.4. PostHog reads 2,500 ids of a person.
  */
-export const mergedDistinctIdCountMax = 10_000
+export const personDistinctIdCountMax = 2_500
 
 /**
  * The link an event asks for; null when it lacks what that needs and is an ordinary event. Ids of another type are none:
@@ -85,19 +88,22 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
   }
   if (survivor === undefined || other === undefined) {
     const [person, newId] = survivor === undefined ? [other!, survivorId] : [survivor, otherId]
+    if (person.mappings.length >= personDistinctIdCountMax)
+      return { kind: 'full', person, leavesOwnId: survivor === undefined }
     state.attach(newId, person, state.isPersonless(newId) ? 1 : 0)
     return { kind: 'linked', person }
   }
   if (survivor === other) return { kind: 'linked', person: survivor }
-  const why = refusalOf(other, request)
+  const why = refusalOf(survivor, other, request)
   if (why !== null) return { kind: 'refused', why, person: survivor, other }
   mergePersons(state, survivor, other)
   return { kind: 'merged', person: survivor }
 }
 
-function refusalOf(other: WorkingPerson, request: MergeRequest): MergeRefusal | null {
+function refusalOf(survivor: WorkingPerson, other: WorkingPerson, request: MergeRequest): MergeRefusal | null {
   if (other.isIdentified && !request.dangerously) return 'cannot_merge_already_identified'
-  if (other.mappings.length > mergedDistinctIdCountMax) return 'cannot_merge_too_many_distinct_ids'
+  if (survivor.mappings.length + other.mappings.length > personDistinctIdCountMax)
+    return 'cannot_merge_too_many_distinct_ids'
   return request.isLost === true ? 'merge_race_condition' : null
 }
 

@@ -42,6 +42,17 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
       })
       return updateOrCreate(state, event, warn)
     }
+    case 'full':
+      warn('cannot_merge_too_many_distinct_ids', {
+        sourcePersonDistinctId: merge.otherId,
+        targetPersonDistinctId: distinctId,
+        distinctId,
+        eventUuid: event.uuid,
+        personId: outcome.person.uuid,
+      })
+      return outcome.leavesOwnId
+        ? updateOrCreate(state, event, warn)
+        : updatePerson(outcome.person, event, { identified: true, versionIsRaised: false }, warn)
     case 'create': {
       const created = createPerson(state, outcome.uuid, event, true, warn)
       state.attach(distinctId, created.person, 0)

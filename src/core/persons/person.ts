@@ -45,3 +45,8 @@ export interface DistinctIdMapping {
   readonly personUuid: string
   readonly version: number
 }
+
+/** Distinct ids that a person is shown with; a list of their own has all. */
+export const shownDistinctIdCountMax = 100
+/** Rows of experience continuity that a person is shown with. */
+export const shownFlagOverrideCountMax = 1_000

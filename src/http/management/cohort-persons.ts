@@ -18,7 +18,7 @@ import {
   writtenCohortSchema,
 } from '#wire/management.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, refusal, required } from './answers.ts'
+import { type Answer, answer, invalidInput, listAnswer, refusal, required } from './answers.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from './cohort-endpoint.ts'
 import type { ManagementDeps } from './deps.ts'
 import type { ManagementRoute } from './endpoint.ts'
@@ -75,11 +75,11 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async ({ request, cohort, query }) => {
         if (cohort.deleted) return refusal(noSuchCohort)
-        const page = await listMembers(deps, cohort, { after: query.cursor, limit: query.limit })
+        const page = await listMembers(deps, cohort, { after: query.cursor, limit: query.limit }, encodePerson)
         if (!page.ok) return refusal(notEvaluable(page.error))
         const { results, nextAfter } = page.value
         const next = nextAfter === null ? null : addressWith(request, { cursor: String(nextAfter) })
-        return answer(200, { next, previous: null, results: results.map(encodePerson) })
+        return listAnswer({ next, previous: null }, results)
       },
     }),
     ...cohortRoutes(deps, {

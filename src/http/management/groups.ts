@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management.ts'
-import { answer, missing, refusal } from './answers.ts'
+import { answer, listAnswer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { uncountedPage } from './page.ts'
@@ -48,7 +48,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
           typeIndex: query.group_type_index,
           ...(search === undefined ? {} : { search }),
         })
-        return answer(200, uncountedPage(request, query, hasMore, results.map(encodeGroup)))
+        return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodeGroup))
       },
     }),
     ...projectRoutes(deps, {
@@ -64,7 +64,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
         const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
         return group === null
           ? refusal(missing('There is no group of this type with this key.'))
-          : answer(200, encodeGroup(group))
+          : { status: 200, json: encodeGroup(group) }
       },
     }),
   ]

@@ -14,9 +14,9 @@ export function countedPage<T>(request: FastifyRequest, page: PageRequest, count
   return { count, ...neighbours(request, page, hasMore ? nextOffset : null), results }
 }
 
-/** `{"next","previous","results"}`. */
-export function uncountedPage<T>(request: FastifyRequest, page: PageRequest, hasMore: boolean, results: readonly T[]) {
-  return { ...neighbours(request, page, hasMore ? page.offset + page.limit : null), results }
+/** `{"next","previous"}` of a list that is not counted; the next page begins where this one ends. */
+export function uncountedPage(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
+  return neighbours(request, page, hasMore ? page.offset + resultCount : null)
 }
 
 /** The request's own address with some parameters changed; null takes one away. */

@@ -1,11 +1,11 @@
 // Persons, read only: they come from events.
 
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { encodePerson, personSchema } from '#wire/management.ts'
-import { answer, missing, refusal } from './answers.ts'
+import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management.ts'
+import { answer, listAnswer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { uncountedPage } from './page.ts'
+import { addressWith, uncountedPage } from './page.ts'
 import { isUuid, pageParams, refusedParam, textParam, uuidParam } from './query-params.ts'
 
 const tag = 'persons'
@@ -42,7 +42,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         // An empty list would read like a filter that matched nobody; a script that kept the uuid has to ask anew by id.
         if (uuid !== undefined && results.length === 0)
           if ((await deps.management.findPersonByUuid(project.id, uuid)) === null) return refusal(noSuchPerson)
-        return answer(200, uncountedPage(request, query, hasMore, results.map(encodePerson)))
+        return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodePerson))
       },
     }),
     ...projectRoutes(deps, {
@@ -56,7 +56,34 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ project, params }) => {
         const uuid = params.uuid!
         const person = isUuid(uuid) ? await deps.management.findPersonByUuid(project.id, uuid.toLowerCase()) : null
-        return person === null ? refusal(noSuchPerson) : answer(200, encodePerson(person))
+        return person === null ? refusal(noSuchPerson) : { status: 200, json: encodePerson(person) }
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons/:uuid/distinct_ids',
+      id: 'persons_distinct_ids_list',
+      tag,
+      summary: 'All distinct ids of a person, in the order of their bytes. `next` neither skips nor repeats.',
+      scope: 'person:read',
+      query: {
+        limit: pageParams().limit,
+        cursor: textParam('The last id of the page before; part of `next`.'),
+        offset: refusedParam('pages follow each other by next.'),
+      },
+      success: { status: 200, schema: distinctIdPageSchema },
+      handle: async ({ request, project, params, query }) => {
+        const uuid = params.uuid!
+        const page = isUuid(uuid)
+          ? await deps.management.listDistinctIds(project.id, uuid.toLowerCase(), {
+              limit: query.limit,
+              ...(query.cursor === undefined ? {} : { after: query.cursor }),
+            })
+          : null
+        if (page === null) return refusal(noSuchPerson)
+        const { count, results, hasMore } = page
+        const next = hasMore ? addressWith(request, { cursor: results.at(-1)!.distinctId }) : null
+        return answer(200, { count, next, previous: null, results: results.map(encodeDistinctId) })
       },
     }),
   ]

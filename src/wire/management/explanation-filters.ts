@@ -27,14 +27,20 @@ export interface Budget {
 }
 
 const valueCharsMax = 256
+const shortened = new WeakMap<object, JsonValue>()
 const leafCountMax = 200
 
 /** Values as they are while they are short; else the beginning of their text. */
 export function shortValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.length <= valueCharsMax ? value : `${value.slice(0, valueCharsMax)}…`
   if (typeof value !== 'object' || value === null) return value
+  // Many filters may show the same value, and a stored one may have 640 KiB.
+  const known = shortened.get(value)
+  if (known !== undefined) return known
   const text = compactJson(value)
-  return text.length <= valueCharsMax ? value : `${text.slice(0, valueCharsMax)}…`
+  const short = text.length <= valueCharsMax ? value : `${text.slice(0, valueCharsMax)}…`
+  shortened.set(value, short)
+  return short
 }
 
 type Leaf = Pick<ExplainedFilterJson, 'type' | 'key' | 'operator' | 'value' | 'result' | 'compared' | 'note'>

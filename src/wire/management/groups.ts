@@ -20,12 +20,17 @@ export function encodeGroupType(type: GroupType): GroupTypeJson {
   return { group_type: type.name, group_type_index: type.index }
 }
 
-export function encodeGroup(group: Omit<Group, 'marks'>): GroupJson {
-  return {
+/** JSON text of one: its properties are spliced in as they are stored. */
+export function encodeGroup(group: GroupToEncode): string {
+  const head: Omit<GroupJson, 'group_properties'> = {
     group_type_index: group.typeIndex,
     group_key: group.key,
-    group_properties: group.properties,
     created_at: instant(group.createdAtMs),
     version: group.version,
   }
+  return `${JSON.stringify(head).slice(0, -1)},"group_properties":${group.propertiesJson}}`
+}
+
+export interface GroupToEncode extends Omit<Group, 'marks' | 'properties'> {
+  readonly propertiesJson: string
 }

@@ -6,18 +6,20 @@ import { encodePerson } from './persons.ts'
 const uuid = '11111111-1111-5111-8111-111111111111'
 
 function nameAndIds(properties: PropertyBag, ids: readonly string[]): [string, string[]] {
-  const { name, distinct_ids } = encodePerson({
+  const json = encodePerson({
     projectId: 1,
     uuid,
-    properties,
+    propertiesJson: JSON.stringify(properties),
     createdAtMs: 0,
     isIdentified: false,
     version: 0,
     lastSeenAtMs: 0,
     id: 1,
     distinctIds: ids.map(distinctId => ({ projectId: 1, distinctId, personUuid: uuid, version: 0 })),
+    distinctIdCount: ids.length,
     flagOverrides: [],
   })
+  const { name, distinct_ids } = JSON.parse(json)
   return [name, distinct_ids]
 }
 

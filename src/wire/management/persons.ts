@@ -2,14 +2,26 @@
 
 import Type, { type Static } from 'typebox'
 import { ownValue, type PropertyBag } from '#core/json.ts'
-import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
-import { instant, instantSchema, jsonObjectSchema, uuidSchema } from './shapes.ts'
+import {
+  type DistinctIdMapping,
+  type Person,
+  shownDistinctIdCountMax,
+  shownFlagOverrideCountMax,
+} from '#core/persons/person.ts'
+import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { pickProperties } from '#core/pick-properties.ts'
+import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
 export const personSchema = Type.Object({
   id: Type.Integer(),
   uuid: uuidSchema,
   name: Type.String({ description: 'E-mail, name or user name from the properties, else the first distinct id.' }),
-  distinct_ids: Type.Array(Type.String(), { description: 'Those that look made up by an SDK come last.' }),
+  distinct_ids: Type.Array(Type.String(), {
+    description: `At most ${shownDistinctIdCountMax}; those that look made up by an SDK come last. /persons/:uuid/distinct_ids/ has all.`,
+  }),
+  distinct_id_count: Type.Integer({
+    description: `How many distinct ids there are; ${personDistinctIdCountMax + 1} says that there may be more.`,
+  }),
   properties: jsonObjectSchema(),
   created_at: instantSchema,
   is_identified: Type.Boolean(),
@@ -17,27 +29,32 @@ export const personSchema = Type.Object({
   distinct_id_versions: Type.Unsafe<PropertyBag>({
     type: 'object',
     additionalProperties: { type: 'integer' },
-    description: 'Version of each distinct id; above 0, queries map its older events to this person.',
+    description: 'Version of each distinct id that is shown; above 0, queries map its older events to this person.',
   }),
-  flag_overrides: Type.Array(Type.Object({ feature_flag_key: Type.String(), hash_key: Type.String() })),
+  flag_overrides: Type.Array(Type.Object({ feature_flag_key: Type.String(), hash_key: Type.String() }), {
+    description: `At most ${shownFlagOverrideCountMax}, by flag key.`,
+  }),
 })
 export type PersonJson = Static<typeof personSchema>
 
-export interface PersonToEncode extends Omit<Person, 'marks'> {
+export interface PersonToEncode extends Omit<Person, 'marks' | 'properties'> {
   readonly id: number
+  readonly propertiesJson: string
   readonly distinctIds: readonly DistinctIdMapping[]
+  readonly distinctIdCount: number
   readonly flagOverrides: readonly { readonly flagKey: string; readonly hashKey: string }[]
 }
 
-export function encodePerson(person: PersonToEncode): PersonJson {
+/** JSON text of one: its properties are spliced in as they are stored. */
+export function encodePerson(person: PersonToEncode): string {
   const distinctIds = knownFirst(person.distinctIds.map(({ distinctId }) => distinctId))
   const versions = person.distinctIds.map(({ distinctId, version }) => [distinctId, version] as const)
-  return {
+  const head: Omit<PersonJson, 'properties'> = {
     id: person.id,
     uuid: person.uuid,
-    name: displayName(person.properties) ?? distinctIds[0] ?? person.uuid,
+    name: displayName(person.propertiesJson) ?? distinctIds[0] ?? person.uuid,
     distinct_ids: distinctIds,
-    properties: person.properties,
+    distinct_id_count: person.distinctIdCount,
     created_at: instant(person.createdAtMs),
     is_identified: person.isIdentified,
     version: person.version,
@@ -47,12 +64,27 @@ export function encodePerson(person: PersonToEncode): PersonJson {
       hash_key: hashKey,
     })),
   }
+  return `${JSON.stringify(head).slice(0, -1)},"properties":${person.propertiesJson}}`
+}
+
+export const distinctIdPageSchema = Type.Object({
+  count: Type.Integer(),
+  next: nullable(Type.String()),
+  previous: Type.Null(),
+  results: Type.Array(Type.Object({ distinct_id: Type.String(), version: Type.Integer() })),
+})
+
+export function encodeDistinctId({ distinctId, version }: DistinctIdMapping) {
+  return { distinct_id: distinctId, version }
 }
 
 /** In the order in which they count. Source: PostHog's default display names. */
 const displayNameProperties = ['email', 'Email', '$email', 'name', 'Name', 'username', 'Username', 'UserName'] as const
 
-function displayName(properties: PropertyBag): string | null {
+const displayNames: ReadonlySet<string> = new Set(displayNameProperties)
+
+function displayName(propertiesJson: string): string | null {
+  const properties = pickProperties(propertiesJson, displayNames)
   for (const key of displayNameProperties) {
     const value = ownValue(properties, key)
     if (typeof value === 'string' && value !== '') return value

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { type JsonObject, ownValue, parseJson } from './json.ts'
+import { pickProperties } from './pick-properties.ts'
+
+const odd: JsonObject = {
+  plan: 'pro',
+  'a"b\\': 'c"d\\',
+  '': [],
+  list: [1, '},{"', ['[', { deep: '\\"' }], {}],
+  object: { plan: 'inner', ']': '}' },
+  'nul\0': '\ud800\0',
+  gone: null,
+  yes: true,
+}
+
+it('gives each property as reading the whole text does', () => {
+  const text = JSON.stringify(odd)
+  for (const key of Object.keys(odd)) assert.deepEqual(pickProperties(text, new Set([key])), { [key]: odd[key] })
+  assert.deepEqual(pickProperties(text, new Set(Object.keys(odd))), odd)
+  assert.deepEqual(pickProperties(text, new Set(['inner', 'deep'])), {})
+  assert.deepEqual(pickProperties('{}', new Set(['plan'])), {})
+})
+
+it('keeps number literals, and takes the own key __proto__ for a key', () => {
+  const text = '{"v":1.0,"id":12345678901234567890,"__proto__":{"polluted":1}}'
+  const picked = pickProperties(text, new Set(['v', 'id', '__proto__']))
+  assert.equal(JSON.stringify(picked), text)
+  assert.deepEqual(ownValue(picked, '__proto__'), { polluted: 1 })
+  assert.deepEqual(pickProperties(text, new Set(['v'])), parseJson('{"v":1.0}'))
+})
+
+it('refuses text that is no object', () => {
+  const names = new Set(['a'])
+  for (const text of ['', '[1]', '{"a":1', '{"a"', '{"a":"x}', '{a:1}', '{"a":1}}', '{"b":1}x', '{"a":}'])
+    assert.throws(() => pickProperties(text, names), SyntaxError, text)
+})

@@ -1,0 +1,87 @@
+// A few properties out of the JSON text of many. A person or a group may have 640 KiB of them, and reading such a text whole
+// takes a quarter of a second where its numbers have to keep their literals; walking over it takes a few milliseconds.
+
+import { isJsonObject, type JsonValue, type PropertyBag, parseJson, setOwn } from './json.ts'
+
+/** Values longer than this are read as plain JSON: numbers in them are the doubles that their literals stand for. */
+const literalCharsMax = 64 * 1024
+
+/** Up to this many characters a text is read whole: that is faster than walking over it. */
+const wholeCharsMax = 32 * 1024
+
+/** All properties of a short text, of a long one those that are wanted. @throws SyntaxError */
+export function wantedProperties(text: string, wanted: () => ReadonlySet<string>): PropertyBag {
+  if (text.length > wholeCharsMax) return pickProperties(text, wanted())
+  const value = text === '{}' ? {} : parseJson(text)
+  if (!isJsonObject(value)) throw new SyntaxError('stored properties are not an object')
+  return value
+}
+
+/**
+ * The properties with one of these names.
+ * @param text compact JSON text of an object, as `JSON.stringify` makes it and as it is stored.
+ * @throws SyntaxError for text that is none.
+ */
+export function pickProperties(text: string, names: ReadonlySet<string>): PropertyBag {
+  const picked: PropertyBag = {}
+  if (text === '{}') return picked
+  expect(text, 0, openBrace)
+  for (let at = 0; text.charCodeAt(at) !== closeBrace; ) {
+    const keyEnd = stringEnd(text, at + 1)
+    expect(text, keyEnd, colon)
+    const valueEnd = endOfValue(text, keyEnd + 1)
+    const bare = text.slice(at + 2, keyEnd - 1)
+    const key = bare.includes('\\') ? (JSON.parse(`"${bare}"`) as string) : bare
+    if (names.has(key)) setOwn(picked, key, read(text.slice(keyEnd + 1, valueEnd)))
+    at = valueEnd
+    if (text.charCodeAt(at) !== comma && (text.charCodeAt(at) !== closeBrace || at !== text.length - 1))
+      throw new SyntaxError(`unexpected character in stored properties at ${at}`)
+  }
+  return picked
+}
+
+function read(text: string): JsonValue {
+  return text.length > literalCharsMax ? (JSON.parse(text) as JsonValue) : parseJson(text)
+}
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+/** Behind the string that begins here. */
+function stringEnd(text: string, start: number): number {
+  expect(text, start, quote)
+  for (let at = start; ; ) {
+    at = text.indexOf('"', at + 1)
+    if (at === -1) throw new SyntaxError('stored properties end within a string')
+    let escapes = at
+    while (text.charCodeAt(escapes - 1) === backslash) escapes--
+    if ((at - escapes) % 2 === 0) return at + 1
+  }
+}
+
+/** Behind the value that begins here: at the comma or the brace that follows it. */
+function endOfValue(text: string, start: number): number {
+  let depth = 0
+  for (let at = start; at < text.length; ) {
+    const char = text.charCodeAt(at)
+    if (char === quote) {
+      at = stringEnd(text, at)
+      continue
+    }
+    if (depth === 0 && (char === comma || char === closeBrace)) return at
+    if (char === openBrace || char === openBracket) depth++
+    else if (char === closeBrace || char === closeBracket) depth--
+    at++
+  }
+  throw new SyntaxError('stored properties end within a value')
+}
+
+function expect(text: string, at: number, char: number): void {
+  if (text.charCodeAt(at) !== char) throw new SyntaxError(`unexpected character in stored properties at ${at}`)
+}

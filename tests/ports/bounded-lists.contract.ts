@@ -1,0 +1,129 @@
+// Lists of what clients can make as large as they like: a page is cut before it is read, what it leaves out begins where it
+// ends, and a person with very many ids is shown with some of them and a list of all.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+import { commit, type ManagementHarness, type OpenManagement } from './management-harness.ts'
+
+const pageBytesMax = 1024 * 1024
+const kib600 = 'x'.repeat(600 * 1024)
+
+export function boundedListsContract(adapter: string, open: OpenManagement): void {
+  describe(`ManagementStore on ${adapter}: lists of what may be large`, () => {
+    it('cuts a page of large persons, and the next one begins where it ends', async t => {
+      const { store, chunkStore } = await open(t)
+      // Some are large, one alone is larger than a page, and several small ones stand between them.
+      const texts = ['', kib600, '', kib600, kib600, kib600 + kib600, '', '']
+      const persons = texts.map((text, index) => aPerson({ uuid: `u-${index}`, properties: { text } }))
+      await commit(chunkStore, { persons: persons.map(created) })
+      const seen: string[] = []
+      const lengths: number[] = []
+      for (let offset = 0; ; ) {
+        const { results, hasMore } = await store.listPersons(1, { limit: 1_000, offset })
+        const bytes = results.reduce((sum, { propertiesJson }) => sum + propertiesJson.length, 0)
+        assert.ok(bytes <= pageBytesMax || results.length === 1, `${bytes} bytes of ${results.length} persons`)
+        seen.push(...results.map(({ uuid }) => uuid))
+        lengths.push(results.length)
+        offset += results.length
+        if (!hasMore) break
+      }
+      assert.deepEqual(seen, persons.map(({ uuid }) => uuid).toReversed())
+      assert.ok(lengths.length > 3 && lengths.some(length => length > 1), `pages of ${lengths}`)
+    })
+
+    it('cuts a page of large groups, and the next one begins where it ends', async t => {
+      const { store, chunkStore } = await open(t)
+      const texts = [kib600, '', kib600, kib600 + kib600, '']
+      const groups = texts.map((text, index) =>
+        aGroup({ key: `k${index}`, createdAtMs: 1_000 + Math.floor(index / 2), properties: { text } }),
+      )
+      await commit(chunkStore, { groups: groups.map(created) })
+      const seen: string[] = []
+      for (let offset = 0; ; ) {
+        const { results, hasMore } = await store.listGroups(1, { typeIndex: 0, limit: 1_000, offset })
+        const bytes = results.reduce((sum, { propertiesJson }) => sum + propertiesJson.length, 0)
+        assert.ok(bytes <= pageBytesMax || results.length === 1, `${bytes} bytes of ${results.length} groups`)
+        seen.push(...results.map(({ key }) => key))
+        offset += results.length
+        if (!hasMore) break
+      }
+      assert.deepEqual(seen, ['k4', 'k2', 'k3', 'k0', 'k1'])
+    })
+
+    it('shows some ids of a person with many, given ones first, and lists all of them in pages', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      const made = Array.from({ length: 1_500 }, (_, index) => uuidLike(index))
+      const given = ['ada@example.com', 'zoe', 'Ünal\ufffd']
+      await addPerson(harness, 'u-many', [...made, ...given])
+      const view = (await store.findPersonByUuid(1, 'u-many'))!
+      assert.equal(view.distinctIdCount, 1_503)
+      const shown = view.distinctIds.map(({ distinctId }) => distinctId)
+      assert.equal(shown.length, 100)
+      assert.deepEqual(shown.slice(0, 4), [...given, uuidLike(0)])
+      assert.deepEqual((await store.listPersons(1, { limit: 9, offset: 0 })).results, [view])
+
+      const listed: string[] = []
+      for (let after: string | undefined; ; after = listed.at(-1)) {
+        const page = await store.listDistinctIds(1, 'u-many', { limit: 700, ...(after === undefined ? {} : { after }) })
+        assert.equal(page?.count, 1_503)
+        assert.ok(page.results.length <= 700)
+        listed.push(...page.results.map(({ distinctId }) => distinctId))
+        if (!page.hasMore) break
+      }
+      assert.deepEqual(listed, [...made, ...given].toSorted(byBytes))
+      assert.equal(await store.listDistinctIds(2, 'u-many', { limit: 9 }), null)
+      assert.equal(await store.listDistinctIds(1, 'u-nobody', { limit: 9 }), null)
+    })
+
+    it('looks at no more ids of a person from before the limit than of any other', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      const ids = Array.from({ length: personDistinctIdCountMax + 500 }, (_, index) => uuidLike(index))
+      await addPerson(harness, 'u-giant', ids)
+      await addPerson(harness, 'u-other', ['other'])
+      const { results, hasMore } = await store.listPersons(1, { limit: 9, offset: 0 })
+      assert.equal(hasMore, false)
+      assert.deepEqual(
+        results.map(({ uuid, distinctIdCount, distinctIds }) => [uuid, distinctIdCount, distinctIds.length]),
+        [
+          ['u-other', 1, 1],
+          ['u-giant', personDistinctIdCountMax + 1, 100],
+        ],
+      )
+      assert.equal((await store.listDistinctIds(1, 'u-giant', { limit: 1 }))?.count, ids.length)
+    })
+
+    it('counts ids into the size of a page', async t => {
+      const harness = await open(t)
+      const { store } = harness
+      // 300 ids of 400 characters each: nine such persons are more than a page.
+      for (let person = 0; person < 10; person++)
+        await addPerson(
+          harness,
+          `u-${person}`,
+          Array.from({ length: 300 }, (_, index) => `${person} ${index} `.padEnd(400, 'i')),
+        )
+      const first = await store.listPersons(1, { limit: 100, offset: 0 })
+      assert.ok(first.hasMore && first.results.length > 1, `${first.results.length} persons`)
+      const second = await store.listPersons(1, { limit: 100, offset: first.results.length })
+      assert.equal(first.results.length + second.results.length, 10)
+      assert.equal(second.hasMore, false)
+    })
+  })
+}
+
+async function addPerson({ chunkStore }: ManagementHarness, uuid: string, ids: readonly string[]): Promise<void> {
+  const person = aPerson({ uuid })
+  await commit(chunkStore, { persons: [created(person)], mappings: ids.map(id => created(aMapping(person, id))) })
+}
+
+function uuidLike(index: number): string {
+  return `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+}
+
+function byBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
