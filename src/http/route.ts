@@ -36,10 +36,10 @@ export interface Route {
   readonly path: string
   readonly access: RouteAccess
   /**
-   * What a personal key must be allowed to call this: a scope such as `feature_flag:write`, of several every one, `any` for
-   * every valid key. Absent: all scopes (`*`) on `personal_key` routes, any valid key on `operator` ones.
+   * What a personal key must be allowed to call this: a scope such as `feature_flag:write`, every one of several with spaces
+   * between them, `any` for every valid key. Absent: all scopes (`*`) on `personal_key` routes, any valid key on `operator` ones.
    */
-  readonly scope?: string | readonly string[]
+  readonly scope?: string
   /** `?personal_api_key=` is taken as well, as old SDKs send it. Elsewhere a key in an address is refused. */
   readonly acceptsKeyInQuery?: true
   readonly group: RouteGroup

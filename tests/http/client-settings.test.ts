@@ -72,6 +72,12 @@ describe('client settings', () => {
     assert.equal((await patch('{"session_recording_sample_rate":0.50}')).session_recording_sample_rate, '0.50')
   })
 
+  it('of screens and reports are kept to themselves', async () => {
+    await front.api('PATCH', project, { app_urls: ['https://hidden.example'], extra_settings: { hidden: true } })
+    const answers = [await remoteConfig(), await evaluate('/flags?v=2&config=true'), await evaluate('/decide?v=3')]
+    for (const answer of answers) assert.doesNotMatch(JSON.stringify(answer), /hidden/)
+  })
+
   it('reach remote config, /flags and /decide alike', async () => {
     await front.api('PATCH', project, {
       ...{ autocapture_opt_out: true, autocapture_exceptions_opt_in: true, heatmaps_opt_in: true },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { encodeAuthor } from '#wire/management/author.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/feature_flags/'
@@ -28,7 +29,7 @@ describe('feature flags', () => {
       tags: [],
       created_at: '2026-05-01T12:00:00.000Z',
       updated_at: '2026-05-01T12:00:00.000Z',
-      created_by: { first_name: '*' },
+      created_by: encodeAuthor('*'),
       experiment_set: [],
       features: [],
     })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { encodeAuthor } from '#wire/management/author.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const surveys = '/api/projects/1/surveys/'
@@ -40,7 +41,7 @@ describe('surveys', () => {
     assert.match(created.text, /"scale":10\.0,"__proto__":\{"x":1\}/)
     assert.deepEqual(body.conditions, { url: '/pay', urlMatchType: 'icontains' })
     assert.deepEqual([body.start_date, body.end_date, body.archived], [null, null, false])
-    assert.deepEqual(body.created_by, { first_name: '*' })
+    assert.deepEqual(body.created_by, encodeAuthor('*'))
   })
 
   it('make a flag of who has not answered, which is on while they run', async t => {

@@ -70,7 +70,7 @@ async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: Fast
   const caller = await keyCheck.find(secret)
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
   const scope = route.scope ?? (route.access === 'operator' ? 'any' : '*')
-  const lacking = [scope].flat().find(one => !holdsScope(caller, one))
+  const lacking = scope.split(' ').find(one => !holdsScope(caller, one))
   if (lacking !== undefined) return missingScope(lacking)
   const { projectId } = request.params as { projectId?: string }
   if (projectId !== undefined && /^\d+$/.test(projectId) && !mayUseProject(caller, Number(projectId))) {

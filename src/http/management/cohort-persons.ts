@@ -65,7 +65,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       tag,
       summary:
         'Persons in a cohort, oldest first, by their stored properties. Follow `next`: a page may be short, or empty, before the last.',
-      scope: ['cohort:read', 'person:read'],
+      scope: 'cohort:read person:read',
       query: {
         limit: pageParams().limit,
         cursor: withDefault(wholeNumberParam({ description: 'From `next` of the page before.', minimum: 0 }), 0),

@@ -29,7 +29,7 @@ export interface Operation {
 
 export interface ManagementRoute extends Route {
   readonly access: 'personal_key'
-  readonly scope: string | readonly string[]
+  readonly scope: string
   readonly operation: Operation
 }
 
@@ -52,8 +52,8 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly id: string
   readonly tag: string
   readonly summary: string
-  /** `any`: every valid key. Of several scopes a key needs every one. */
-  readonly scope: string | readonly string[]
+  /** `any`: every valid key. Of several, with spaces between them, a key needs every one. */
+  readonly scope: string
   readonly query?: Q
   readonly body?: S
   /** Bytes of a body, unless the usual `managementBodyBytesMax`; JSON never takes more than that. */

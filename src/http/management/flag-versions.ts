@@ -6,6 +6,7 @@ import type { JsonObject } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import type { FlagVersion } from '#ports/management-store.ts'
 import { restoreFlag } from '#services/manage-flags.ts'
+import { encodeAuthor } from '#wire/management/author.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeFlag,
@@ -187,7 +188,7 @@ function toActivity(version: FlagVersion, before: FlagVersion | undefined, now: 
   const changes = before === undefined ? [] : diffFlags(before.flag, version.flag, now)
   const isDeletion = changes.some(({ path, after }) => path === 'deleted' && after === true)
   return {
-    user: version.changedBy === null ? null : { first_name: version.changedBy },
+    user: encodeAuthor(version.changedBy),
     activity: before === undefined ? 'created' : isDeletion ? 'deleted' : 'updated',
     scope: 'FeatureFlag',
     item_id: String(version.flagId),

@@ -81,7 +81,7 @@ function describeManagement(route: ManagementRoute): Json {
     tags: [operation.tag],
     summary: operation.summary,
     security: [{ personalApiKey: [] }],
-    'x-scope': [route.scope].flat().join(' '),
+    'x-scope': route.scope,
     parameters: [...pathParameters(route.path), ...queryParameters(operation)],
     ...(operation.body === null ? {} : { requestBody: { required: true, content: bodyContent(operation) } }),
     responses: {

@@ -12,6 +12,7 @@ import {
 } from '#services/manage-projects.ts'
 import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
+import { refusedSetting } from '#wire/management/kept-settings.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createProjectSchema,
@@ -64,7 +65,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
           return refusal(permissionDenied('A key that is limited to some projects cannot create another.'))
         }
         const fields = decodeProject(body)
-        const wrongSetting = settingRefusal(fields.clientSettings)
+        const wrongSetting = settingRefusal(body, fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
         const created = await createProject(deps, {
           ...fields,
@@ -97,7 +98,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
       success: { status: 200, schema: projectSchema },
       handle: async ({ project, body }) => {
         const fields = decodeProject(body)
-        const wrongSetting = settingRefusal(fields.clientSettings)
+        const wrongSetting = settingRefusal(body, fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
         const updated = await updateProject(deps, project.id, fields)
         return answerProjectWrite(deps, 200, updated)
@@ -201,7 +202,10 @@ async function answerProjectWrite(
   return refusal(written.error === 'not_found' ? notFoundHere : projectErrors[written.error])
 }
 
-function settingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
+function settingRefusal(body: object, settings: Project['clientSettings'] | undefined): Answer | null {
+  const refused = refusedSetting(body)
+  if (refused !== null)
+    return refusal(invalidInput(refused, 'There is nothing here that follows this setting, so it is not kept.'))
   const issue = settings === undefined ? null : clientSettingsIssue(settings)
   return issue === null ? null : refusal(invalidInput(issue.name, issue.message))
 }

@@ -1,7 +1,7 @@
 // Surveys: list, create, read, change, delete.
 
 import type { Project } from '#core/project.ts'
-import { ok, type Result } from '#core/result.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import {
@@ -24,10 +24,10 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, missing, noContent, refusal } from './answers.ts'
 import { readBodyDates } from './body-dates.ts'
 import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { flagKeepsChanging, flagNotReadable, invalidFlagError, linkedFlagsById, writerOf } from './owned-flags.ts'
 import { countedPage } from './page.ts'
-import { booleanParam, pageParams, textParam } from './query-params.ts'
+import { booleanParam, pageParams, type QuerySpec, textParam } from './query-params.ts'
 
 const tag = 'surveys'
 const read = 'survey:read'
@@ -49,7 +49,14 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
     )
   }
   const encode = async (caller: PersonalKey, survey: Survey) => (await encodeAll(caller, survey.projectId, [survey]))[0]
-  const readFields = (body: UpdateSurveyJson, project: Project): Result<SurveyFields, WireError> => {
+  const readFields = (
+    body: UpdateSurveyJson,
+    project: Project,
+    own: Survey | null,
+  ): Result<SurveyFields, WireError> => {
+    if (typeof body.linked_insight_id === 'number') return err(noInsights)
+    if (typeof body.targeting_flag_id === 'number' && body.targeting_flag_id !== own?.targetingFlagId)
+      return err(foreignTargetingFlag)
     const dates = readBodyDates(body, project, clock)
     if (!dates.ok) return dates
     const content = decodeSurveyContent(body)
@@ -99,7 +106,7 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       body: createSurveySchema,
       success: { status: 201, schema: surveySchema },
       handle: async ({ caller, project, body }) => {
-        const fields = readFields(body, project)
+        const fields = readFields(body, project, null)
         if (!fields.ok) return refusal(fields.error)
         const input = { ...fields.value, name: body.name, type: body.type }
         const created = await createSurvey(deps, project.id, input, writerOf(caller))
@@ -128,13 +135,18 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: write,
       body: updateSurveySchema,
       success: { status: 200, schema: surveySchema },
-      handle: async ({ caller, project, params, body }) => {
-        const fields = readFields(body, project)
-        if (!fields.ok) return refusal(fields.error)
-        const id = params.surveyId!.toLowerCase()
-        const updated = await updateSurvey(deps, project.id, id, fields.value, writerOf(caller))
-        return updated.ok ? answer(200, await encode(caller, updated.value)) : refuse(updated.error)
-      },
+      handle: update,
+    }),
+    ...projectRoutes(deps, {
+      method: 'PUT',
+      path: itemPath,
+      id: 'surveys_update',
+      tag,
+      summary: 'As PATCH, with `name` and `type` needed: what is not named stays, as in PostHog.',
+      scope: write,
+      body: createSurveySchema,
+      success: { status: 200, schema: surveySchema },
+      handle: update,
     }),
     ...projectRoutes(deps, {
       method: 'DELETE',
@@ -150,8 +162,24 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       },
     }),
   ]
+
+  async function update(call: ProjectCall<QuerySpec, UpdateSurveyJson>): Promise<Answer> {
+    const { caller, project, params, body } = call
+    const id = params.surveyId!.toLowerCase()
+    const survey = await management.findSurvey(project.id, id)
+    if (survey === null) return refusal(noSuchSurvey)
+    const fields = readFields(body, project, survey)
+    if (!fields.ok) return refusal(fields.error)
+    const updated = await updateSurvey(deps, project.id, id, fields.value, writerOf(caller))
+    return updated.ok ? answer(200, await encode(caller, updated.value)) : refuse(updated.error)
+  }
 }
 
+const noInsights = invalidInput('linked_insight_id', 'There are no insights here that a survey could be linked to.')
+const foreignTargetingFlag = invalidInput(
+  'targeting_flag_id',
+  'A survey makes its own targeting flag: send targeting_flag_filters, or linked_flag_id for a flag that is there.',
+)
 const noSuchSurvey = missing('There is no survey with this id here.')
 
 function refuse(error: SurveyRefusal): Answer {

@@ -2,6 +2,7 @@
 
 import { noSecretKeys, type Project } from '#core/project.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeProject,
   type OrganizationJson,
@@ -14,7 +15,9 @@ import {
 import { answer } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { currentProject, instanceRoutes, type ManagementRoute } from './endpoint.ts'
+import { countedPage } from './page.ts'
 import { listVisibleProjects } from './projects.ts'
+import { pageParams } from './query-params.ts'
 
 const tag = 'users'
 /** Projects named in an organization; the whole list is `/api/projects/`. */
@@ -46,6 +49,20 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
           organizations: [organizationNames],
         }
         return answer(200, user)
+      },
+    }),
+    ...instanceRoutes(deps, {
+      method: 'GET',
+      paths: ['/api/organizations'],
+      id: 'organizations_list',
+      tag: 'organizations',
+      summary: 'The one organization of this instance, as a list: tools look for its id by its slug there.',
+      scope: 'organization:read',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(organizationSchema) },
+      handle: async ({ request, caller, query }) => {
+        const results = query.offset === 0 ? [await organizationOf(deps, caller)] : []
+        return answer(200, countedPage(request, query, 1, results))
       },
     }),
     ...instanceRoutes(deps, {

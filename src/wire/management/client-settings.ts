@@ -1,10 +1,20 @@
 // What a project tells its clients beside flags, by the names of PostHog's project API. Stored as it was sent
-// (`Project.clientSettings`), what was never set being absent; `../client-config.ts` turns it into what clients read.
+// (`Project.clientSettings`), what was never set being absent; `../client-config.ts` turns it into what clients read, and
+// leaves what is only kept (`kept-settings.ts`).
 // Source: docs/wire/evaluation.md 2.5.
 
 import Type, { type Static, type TSchema } from 'typebox'
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import {
+  compactJson,
+  isJsonObject,
+  isRawNumber,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+  setOwn,
+} from '#core/json.ts'
 import { recordingHost } from '#core/recording-domains.ts'
+import { keptSettingsDefaults, keptSettingsFields, refusedSettingsFields } from './kept-settings.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 const onOff = (description?: string) => nullable(Type.Boolean(description === undefined ? {} : { description }))
@@ -56,26 +66,34 @@ export const clientSettingsFields = {
   ),
   flags_persistence_default: onOff(),
   minimal_flag_called_events: onOff('SDKs send leaner `$feature_flag_called` events.'),
+  ...keptSettingsFields,
 } satisfies Record<string, TSchema>
 
 export type ClientSettingName = keyof typeof clientSettingsFields
 const names = Object.keys(clientSettingsFields) as ClientSettingName[]
+const keptNames = Object.keys(keptSettingsFields) as (keyof typeof keptSettingsFields)[]
 
 /** Of an answer: every setting is there. */
 export const clientSettingsSchema = Type.Object(clientSettingsFields)
 export type ClientSettingsJson = Static<typeof clientSettingsSchema>
 /** Of a body. */
-export const clientSettingsPatchSchema = Type.Partial(clientSettingsSchema)
+export const clientSettingsPatchSchema = Type.Object({
+  ...Type.Partial(clientSettingsSchema).properties,
+  ...refusedSettingsFields,
+})
 
-/** PostHog's answer has these as booleans from the start. */
-const neverNull: ReadonlySet<string> = new Set([
-  'session_recording_opt_in',
-  'minimal_flag_called_events',
-] satisfies ClientSettingName[])
+/** PostHog's answer has these from the start. */
+const defaults: Readonly<Partial<Record<ClientSettingName, JsonValue>>> = {
+  session_recording_opt_in: false,
+  minimal_flag_called_events: false,
+  ...keptSettingsDefaults,
+}
+/** Of one that is only kept, as JSON: every front holds all of them. */
+const keptCharsMax = 16_384
 
 export function encodeClientSettings(stored: JsonObject): ClientSettingsJson {
   const settings: JsonObject = {}
-  for (const name of names) settings[name] = ownValue(stored, name) ?? (neverNull.has(name) ? false : null)
+  for (const name of names) settings[name] = ownValue(stored, name) ?? defaults[name] ?? null
   return settings as unknown as ClientSettingsJson
 }
 
@@ -114,7 +132,8 @@ export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | 
     if (wrong !== undefined)
       return { name: 'recording_domains', message: `There is no host in ${JSON.stringify(wrong)}.` }
   }
-  return null
+  const large = keptNames.find(name => compactJson(ownValue(settings, name) ?? null).length > keptCharsMax)
+  return large === undefined ? null : { name: large, message: `At most ${keptCharsMax} characters of JSON are kept.` }
 }
 
 /** Decimal text with two places, as PostHog stores it; what is no decimal stays, for `clientSettingsIssue` to refuse. */

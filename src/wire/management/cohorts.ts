@@ -4,6 +4,7 @@
 import Type, { type Static } from 'typebox'
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import { authorSchema, encodeAuthor } from './author.ts'
 import { flagWarningSchema } from './flags.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -25,9 +26,7 @@ export const cohortSchema = Type.Object({
   errors_calculating: Type.Integer(),
   created_at: instantSchema,
   updated_at: instantSchema,
-  created_by: nullable(
-    Type.Object({ first_name: Type.String({ description: 'Label of the personal API key that wrote it.' }) }),
-  ),
+  created_by: authorSchema,
   experiment_set: Type.Array(Type.Integer()),
 })
 export type CohortJson = Static<typeof cohortSchema>
@@ -102,7 +101,7 @@ export function encodeCohort(cohort: Cohort, options: { isCalculating: boolean }
     errors_calculating: 0,
     created_at: instant(cohort.createdAtMs),
     updated_at: instant(cohort.updatedAtMs),
-    created_by: cohort.createdBy === null ? null : { first_name: cohort.createdBy },
+    created_by: encodeAuthor(cohort.createdBy),
     experiment_set: [],
   }
 }

@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { authorSchema, encodeAuthor } from './author.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -62,7 +63,7 @@ export const experimentSchema = Type.Object({
   deleted: Type.Boolean(),
   created_at: instantSchema,
   updated_at: instantSchema,
-  created_by: nullable(Type.Object({ first_name: Type.String() })),
+  created_by: authorSchema,
 })
 
 /** @param flag a deleted one too; null when there is no such flag. */
@@ -81,7 +82,7 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
     deleted,
     created_at: instant(experiment.createdAtMs),
     updated_at: instant(experiment.updatedAtMs),
-    created_by: experiment.createdBy === null ? null : { first_name: experiment.createdBy },
+    created_by: encodeAuthor(experiment.createdBy),
   }
 }
 

@@ -6,6 +6,7 @@ import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
+import { authorSchema, encodeAuthor } from './author.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
 const filtersDescription =
@@ -13,10 +14,6 @@ const filtersDescription =
   '`payloads`, `aggregation_group_type_index` and more. Unknown fields are kept.'
 const label = Type.String({ maxLength: 255 })
 const labels = Type.Array(label, { maxItems: 100 })
-
-const createdBySchema = nullable(
-  Type.Object({ first_name: Type.String({ description: 'Label of the personal API key that wrote it.' }) }),
-)
 
 export const flagSchema = Type.Object({
   id: Type.Integer(),
@@ -35,7 +32,7 @@ export const flagSchema = Type.Object({
   tags: Type.Array(Type.String()),
   created_at: instantSchema,
   updated_at: instantSchema,
-  created_by: createdBySchema,
+  created_by: authorSchema,
   experiment_set: Type.Array(Type.Integer()),
   features: Type.Array(jsonObjectSchema()),
 })
@@ -108,7 +105,7 @@ export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): Fla
     tags: [...flag.tags],
     created_at: instant(flag.createdAtMs),
     updated_at: instant(flag.updatedAtMs),
-    created_by: flag.createdBy === null ? null : { first_name: flag.createdBy },
+    created_by: encodeAuthor(flag.createdBy),
     experiment_set: [...owners.experimentIds],
     features: owners.features.map(({ id, name, description, stage, documentationUrl, payload }) => ({
       ...{ id, name, description, stage, payload },
@@ -145,7 +142,7 @@ export function decodeFlag(body: UpdateFlagJson): FlagFields {
 
 export const flagVersionSchema = Type.Object({
   version: Type.Integer(),
-  changed_by: createdBySchema,
+  changed_by: authorSchema,
   created_at: instantSchema,
   flag: flagSchema,
 })
@@ -163,7 +160,7 @@ export function encodeFlagVersion(
 ): FlagVersionJson {
   return {
     version: version.version,
-    changed_by: version.changedBy === null ? null : { first_name: version.changedBy },
+    changed_by: encodeAuthor(version.changedBy),
     created_at: instant(version.createdAtMs),
     flag: encodeFlag(hidesPayloads ? withoutPayloads(version.flag) : version.flag),
   }
@@ -192,7 +189,7 @@ export interface FlagDiffJson {
 }
 
 export const flagActivitySchema = Type.Object({
-  user: createdBySchema,
+  user: authorSchema,
   activity: Type.Union([Type.Literal('created'), Type.Literal('updated'), Type.Literal('deleted')]),
   scope: Type.Literal('FeatureFlag'),
   item_id: Type.String(),

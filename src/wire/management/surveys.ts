@@ -3,6 +3,7 @@
 import Type, { type Static } from 'typebox'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import type { Survey } from '#core/surveys/survey.ts'
+import { authorSchema, encodeAuthor } from './author.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
@@ -38,7 +39,16 @@ const contentFields = {
   iteration_frequency_days: nullable(Type.Integer({ minimum: 0 })),
   current_iteration: nullable(Type.Integer({ minimum: 0 })),
   current_iteration_start_date: nullable(Type.String({ maxLength: 64 })),
+  response_sampling_start_date: nullable(Type.String({ maxLength: 64 })),
+  response_sampling_interval_type: nullable(oneOf(['day', 'week', 'month'])),
+  response_sampling_interval: nullable(Type.Integer({ minimum: 0 })),
+  response_sampling_limit: nullable(Type.Integer({ minimum: 0 })),
+  response_sampling_daily_limits: Type.Unknown({ description: 'Kept; responses are not sampled here.' }),
+  enable_iframe_embedding: nullable(Type.Boolean()),
+  form_content: nullable(jsonObjectSchema()),
 }
+/** What an answer has in place of null. Source: PostHog's survey API. */
+const contentDefaults: JsonObject = { description: '', schedule: 'once', response_sampling_interval_type: 'week' }
 const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
 
 const instantText = Type.String({ maxLength: 64, description: 'An instant, a date, or a wall time of the project.' })
@@ -47,6 +57,10 @@ const fields = {
   type,
   ...contentFields,
   linked_flag_id: nullable(Type.Integer({ minimum: 1, description: 'Shown only to those for whom it is on.' })),
+  linked_insight_id: nullable(Type.Integer({ description: 'Only null: there are no insights.' })),
+  targeting_flag_id: nullable(
+    Type.Integer({ description: 'Only the id of the flag that was made for it: filters are what change it.' }),
+  ),
   targeting_flag_filters: nullable(
     jsonObjectSchema('Filters of a flag that is made for the survey; null: it is for everyone.'),
   ),
@@ -78,7 +92,7 @@ export const surveySchema = Type.Object({
   archived: Type.Boolean(),
   created_at: instantSchema,
   updated_at: instantSchema,
-  created_by: nullable(Type.Object({ first_name: Type.String() })),
+  created_by: authorSchema,
 })
 
 export interface SurveyFlags {
@@ -89,8 +103,7 @@ export interface SurveyFlags {
 
 export function encodeSurvey(survey: Survey, flags: SurveyFlags): object {
   const content: JsonObject = {}
-  for (const name of contentNames)
-    content[name] = ownValue(survey.content, name) ?? (name === 'description' ? '' : null)
+  for (const name of contentNames) content[name] = ownValue(survey.content, name) ?? contentDefaults[name] ?? null
   return {
     id: survey.id,
     name: survey.name,
@@ -105,7 +118,7 @@ export function encodeSurvey(survey: Survey, flags: SurveyFlags): object {
     archived: survey.archived,
     created_at: instant(survey.createdAtMs),
     updated_at: instant(survey.updatedAtMs),
-    created_by: survey.createdBy === null ? null : { first_name: survey.createdBy },
+    created_by: encodeAuthor(survey.createdBy),
   }
 }
 

@@ -1,0 +1,99 @@
+// What else PostHog's project API has: settings of screens and reports. Tools that manage projects write them and read them
+// back, so they are kept, beside those that clients are told; nothing in Pennon follows them. Those that promise something
+// which is not done here are refused, unless they are off. Source: PostHog's project API.
+
+import Type, { type TSchema } from 'typebox'
+import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
+import { jsonObjectSchema, nullable } from './shapes.ts'
+
+const onOff = () => nullable(Type.Boolean())
+const text = (maxLength: number) => nullable(Type.String({ maxLength }))
+const texts = (maxLength: number) => nullable(Type.Array(Type.String({ maxLength }), { maxItems: 200 }))
+const objects = () => nullable(Type.Array(jsonObjectSchema(), { maxItems: 200 }))
+const object = () => nullable(jsonObjectSchema())
+
+/** Every one may be null: as it is without being set. */
+export const keptSettingsFields = {
+  app_urls: nullable(
+    Type.Array(nullable(Type.String({ maxLength: 200 })), {
+      maxItems: 200,
+      description: "The project's own addresses.",
+    }),
+  ),
+  cookieless_server_hash_mode: nullable(
+    Type.Integer({ minimum: 0, maximum: 2, description: 'Kept; events of cookieless mode are not hashed here.' }),
+  ),
+  test_account_filters: objects(),
+  test_account_filters_default_checked: onOff(),
+  path_cleaning_filters: objects(),
+  data_attributes: texts(200),
+  person_display_name_properties: texts(400),
+  live_events_columns: texts(400),
+  correlation_config: object(),
+  autocapture_exceptions_errors_to_ignore: texts(1_000),
+  logs_settings: object(),
+  extra_settings: object(),
+  session_recording_trigger_groups: object(),
+  week_start_day: nullable(Type.Integer({ minimum: 0, maximum: 1 })),
+  human_friendly_comparison_periods: onOff(),
+  inject_web_apps: onOff(),
+  is_demo: onOff(),
+  completed_snippet_onboarding: onOff(),
+  has_completed_onboarding_for: object(),
+  onboarding_tasks: object(),
+  feature_flag_confirmation_enabled: onOff(),
+  feature_flag_confirmation_message: text(10_000),
+  business_model: nullable(Type.Union([Type.Literal('b2b'), Type.Literal('b2c'), Type.Literal('other')])),
+  base_currency: text(3),
+  product_description: text(1_000),
+} satisfies Record<string, TSchema>
+
+/** What an answer has in place of null. */
+export const keptSettingsDefaults: Readonly<Partial<Record<keyof typeof keptSettingsFields, JsonValue>>> = {
+  app_urls: [],
+  cookieless_server_hash_mode: 0,
+  test_account_filters: [],
+  path_cleaning_filters: [],
+  data_attributes: ['data-attr'],
+  human_friendly_comparison_periods: false,
+  is_demo: false,
+  completed_snippet_onboarding: false,
+  feature_flag_confirmation_enabled: false,
+  base_currency: 'USD',
+}
+
+const refused = Type.Optional(
+  Type.Unknown({ description: 'Nothing here could follow it: refused, unless it is null, false or empty.' }),
+)
+export const refusedSettingsFields = {
+  session_recording_retention_period: refused,
+  default_evaluation_contexts_enabled: refused,
+  require_evaluation_contexts: refused,
+  web_analytics_pre_aggregated_tables_enabled: refused,
+  receive_org_level_activity_logs: refused,
+  conversations_enabled: refused,
+  conversations_settings: refused,
+  proactive_tasks_enabled: refused,
+  product_tours_opt_in: refused,
+  modifiers: refused,
+  primary_dashboard: refused,
+  default_data_theme: refused,
+  revenue_analytics_config: refused,
+  marketing_analytics_config: refused,
+  customer_analytics_config: refused,
+  workflows_config: refused,
+  access_control: refused,
+  slack_incoming_webhook: refused,
+}
+
+/** The first setting of a body that cannot be kept. */
+export function refusedSetting(body: object): string | null {
+  const sent = body as JsonObject
+  return Object.keys(refusedSettingsFields).find(name => Object.hasOwn(sent, name) && !isOff(sent[name]!)) ?? null
+}
+
+function isOff(value: JsonValue): boolean {
+  if (value === null || value === false || value === '') return true
+  if (Array.isArray(value)) return value.length === 0
+  return isJsonObject(value) && Object.keys(value).length === 0
+}

@@ -1,0 +1,126 @@
+// What PostHog's Terraform provider sends and compares with the answer. The provider cannot be had from a registry; these
+// are its requests. Source: observed, terraform-provider-posthog.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { keptSettingsFields, refusedSettingsFields } from '#wire/management/kept-settings.ts'
+import { startManagement } from '../support/management-api.ts'
+
+describe('an organization', () => {
+  it('is found by its slug in a list of one', async t => {
+    const api = await startManagement(t)
+    const { status, body } = await api.call('GET', '/api/organizations/')
+    assert.deepEqual([status, body.count, body.next, body.previous], [200, 1, null, null])
+    const found = body.results.find(({ slug }: { slug: string }) => slug === 'pennon')
+    assert.deepEqual(found, (await api.call('GET', '/api/organizations/@current/')).body)
+    assert.equal((await api.call('GET', `/api/organizations/${found.id}/projects/`)).body.count, 1)
+    assert.deepEqual((await api.call('GET', '/api/organizations/?offset=1')).body.results, [])
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    const limited = await api.addKey(['organization:read'], [2])
+    const [seen] = (await api.call('GET', '/api/organizations/', { key: limited })).body.results
+    assert.deepEqual(
+      seen.projects.map(({ id }: { id: number }) => id),
+      [2],
+    )
+  })
+})
+
+describe('settings of a project', () => {
+  const path = '/api/environments/1/'
+  const sent = {
+    ...{ cookieless_server_hash_mode: 2, app_urls: ['https://b.example', 'https://a.example'], is_demo: true },
+    ...{ test_account_filters: [{ key: 'id', type: 'cohort', value: 1, operator: 'in' }], week_start_day: 1 },
+    ...{ test_account_filters_default_checked: false, path_cleaning_filters: [{ regex: '/\\d+', alias: '/:id' }] },
+    ...{ data_attributes: ['data-test'], person_display_name_properties: ['email'], base_currency: 'EUR' },
+    ...{ live_events_columns: ['event'], correlation_config: { a: 1 }, logs_settings: { b: 2 } },
+    ...{ autocapture_exceptions_errors_to_ignore: ['ResizeObserver'], extra_settings: {}, inject_web_apps: false },
+    ...{ session_recording_trigger_groups: { version: 2 }, human_friendly_comparison_periods: true },
+    ...{ completed_snippet_onboarding: true, has_completed_onboarding_for: { x: true }, onboarding_tasks: {} },
+    ...{ feature_flag_confirmation_enabled: true, feature_flag_confirmation_message: 'Sure?' },
+    ...{ business_model: 'b2b', product_description: 'Shoes' },
+  }
+
+  it('are kept and given back, each of them, in order; null brings the default back', async t => {
+    const api = await startManagement(t)
+    assert.deepEqual(Object.keys(sent).sort(), Object.keys(keptSettingsFields).sort())
+    const before = (await api.call('GET', path)).body
+    assert.deepEqual([before.cookieless_server_hash_mode, before.app_urls, before.week_start_day], [0, [], null])
+    const patched = await api.call('PATCH', path, { body: sent })
+    assert.deepEqual([patched.status, patched.body], [200, { ...before, ...sent }])
+    assert.deepEqual((await api.call('GET', path)).body, patched.body)
+    const zero = { cookieless_server_hash_mode: 0, app_urls: [], heatmaps_opt_in: false }
+    assert.deepEqual((await api.call('PATCH', path, { body: zero })).body, { ...patched.body, ...zero })
+    const unset = Object.fromEntries(Object.keys(sent).map(name => [name, null]))
+    assert.deepEqual((await api.call('PATCH', path, { body: unset })).body, { ...before, heatmaps_opt_in: false })
+    const created = await api.call('POST', '/api/projects/', {
+      body: { name: 'New', app_urls: ['https://new.example'] },
+    })
+    assert.deepEqual(created.body.app_urls, ['https://new.example'])
+  })
+
+  it('are 400 where they cannot be kept, and nothing of the same request is written', async t => {
+    const api = await startManagement(t)
+    const before = (await api.call('GET', path)).body
+    const refused: [object, string][] = [
+      [{ cookieless_server_hash_mode: 3 }, 'cookieless_server_hash_mode'],
+      [{ cookieless_server_hash_mode: 'on' }, 'cookieless_server_hash_mode'],
+      [{ app_urls: 'https://a.example' }, 'app_urls'],
+      [{ app_url: ['https://a.example'] }, 'app_url'],
+      [{ extra_settings: { a: 'x'.repeat(16_384) } }, 'extra_settings'],
+      ...Object.keys(refusedSettingsFields).map((name): [object, string] => [{ [name]: { on: true } }, name]),
+    ]
+    for (const [body, attr] of refused) {
+      const { status, body: error } = await api.call('PATCH', path, { body: { ...body, name: 'Renamed' } })
+      assert.deepEqual([status, error.attr], [400, attr], JSON.stringify(error))
+    }
+    const off = { session_recording_retention_period: null, conversations_enabled: false, modifiers: {} }
+    assert.equal((await api.call('PATCH', path, { body: off })).status, 200)
+    assert.deepEqual((await api.call('GET', path)).body, before)
+  })
+})
+
+describe('a survey', () => {
+  const path = '/api/projects/1/surveys/'
+  /** Null where Terraform's configuration says nothing. */
+  const plain = {
+    ...{ name: 'Why', type: 'popover', questions: [{ type: 'open', question: 'Why?' }], linked_flag_id: null },
+    ...{ linked_insight_id: null, responses_limit: null, iteration_count: null, iteration_frequency_days: null },
+    ...{ response_sampling_interval: null, response_sampling_limit: null },
+  }
+
+  it('has the schedule that PostHog gives it, and what was asked for otherwise', async t => {
+    const api = await startManagement(t)
+    const { status, body } = await api.call('POST', path, { body: plain })
+    assert.deepEqual([status, body.schedule, body.response_sampling_interval_type], [201, 'once', 'week'])
+    const recurring = {
+      ...{ schedule: 'recurring', iteration_count: 2, iteration_frequency_days: 7, enable_partial_responses: true },
+      ...{ response_sampling_start_date: '2026-04-22T00:00:00Z', response_sampling_interval_type: 'day' },
+      ...{ response_sampling_interval: 2, response_sampling_limit: 20, enable_iframe_embedding: true },
+      ...{ response_sampling_daily_limits: { monday: 5 }, form_content: { submitButtonText: 'Send' } },
+    }
+    const put = await api.call('PUT', `${path}${body.id}/`, { body: { ...plain, ...recurring } })
+    assert.equal(put.status, 200, put.text)
+    for (const [name, value] of Object.entries(recurring)) assert.deepEqual(put.body[name], value, name)
+    assert.deepEqual((await api.call('GET', `${path}${body.id}/`)).body, put.body)
+    const { name: _name, ...nameless } = plain
+    const incomplete = await api.call('PUT', `${path}${body.id}/`, { body: nameless })
+    assert.deepEqual([incomplete.status, incomplete.body.attr], [400, 'name'])
+    assert.equal((await api.call('PUT', `${path}00000000-0000-4000-8000-000000000099/`, { body: plain })).status, 404)
+  })
+
+  it('keeps its own targeting flag when that is sent back, and takes no other', async t => {
+    const api = await startManagement(t)
+    const filters = { groups: [{ properties: [], rollout_percentage: 50 }] }
+    const { body } = await api.call('POST', path, { body: { ...plain, targeting_flag_filters: filters } })
+    const own = body.targeting_flag.id
+    const put = await api.call('PUT', `${path}${body.id}/`, { body: { ...plain, targeting_flag_id: own } })
+    assert.deepEqual([put.status, put.body.targeting_flag.id], [200, own])
+    const flag = await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'other' } })
+    for (const wrong of [{ targeting_flag_id: flag.body.id }, { linked_insight_id: 1 }]) {
+      const refused = await api.call('PATCH', `${path}${body.id}/`, { body: wrong })
+      assert.deepEqual([refused.status, refused.body.attr], [400, Object.keys(wrong)[0]])
+    }
+    const gone = await api.call('PUT', `${path}${body.id}/`, { body: { ...plain, remove_targeting_flag: true } })
+    assert.deepEqual([gone.status, gone.body.targeting_flag], [200, null])
+  })
+})
