@@ -4,6 +4,7 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '../compose/front.ts'
 import type { Config } from '../config.ts'
+import { frontEnvironment } from '../processes/child-environment.ts'
 import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
 import { childEnvironment, nodeOptions } from '../processes/node-options.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -40,7 +41,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
 
   const start = (): Promise<{ url: string; adminUrl: string | null }> =>
     new Promise((resolve, reject) => {
-      const worker = cluster.fork(childEnvironment(options.environment))
+      const worker = cluster.fork(childEnvironment(frontEnvironment(options.environment)))
       worker.on('message', (message: FromFront) => {
         if (worker.isDead()) return // what is still in the channel is not true any more
         switch (message.type) {

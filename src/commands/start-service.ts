@@ -15,6 +15,7 @@ import {
   bindOwnLog,
   bootstrap,
   checkBootstrap,
+  forgetEngine,
   type InstanceState,
   judgeReturnedState,
   openInstanceState,
@@ -24,6 +25,7 @@ import {
 import type { Config } from '../config.ts'
 import { err, ok, type Result } from '../core/result.ts'
 import type { Clock } from '../ports/clock.ts'
+import { machineEnvironment, workerEnvironment } from '../processes/child-environment.ts'
 import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '../processes/messages.ts'
 import { watchSilence } from '../processes/silence.ts'
@@ -44,6 +46,11 @@ const grace = { workerMs: 4_000, eventsMs: 2_000 }
 const lockWaitMs = 10_000
 /** Processes report every 5 s. */
 const silenceMsMax = 12_000
+/**
+ * Without a word for this long, a child is replaced. The engine says every 2 s that it answers; a worker may be held up by
+ * one large chunk, and to replace it loses nothing but time.
+ */
+const replacedAfterMs = { work: 60_000, events: 12_000 }
 
 export interface Service {
   readonly url: string
@@ -110,6 +117,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   })
   const worker = new SupervisedChild({
     ...childOptions('work', lock),
+    env: workerEnvironment(environment),
+    silentAfterMs: replacedAfterMs.work,
     args: () => [
       'work',
       ...(options.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())]),
@@ -130,7 +139,13 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     config.clickhouseUrl === null
       ? new SupervisedChild({
           ...childOptions('events', lock),
+          env: machineEnvironment(environment),
+          silentAfterMs: replacedAfterMs.events,
           args: async () => prepareEngineChild(config),
+          onExit: () => {
+            forgetEngine(config)
+            onChildExit('events', lock)
+          },
           onRestart: () => metrics.childRestarts.inc({ process: 'events' }),
         })
       : null
@@ -215,15 +230,16 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     return {
       name,
       mainPath,
-      env: environment,
       logger,
       random: Math.random,
       onStart: (pid: number) => dataLock.setChild(name, pid),
-      onExit: () => {
-        dataLock.setChild(name, null)
-        numbers.ended(name)
-      },
+      onExit: () => onChildExit(name, dataLock),
     }
+  }
+
+  function onChildExit(name: string, dataLock: DataLock) {
+    dataLock.setChild(name, null)
+    numbers.ended(name)
   }
 }
 

@@ -4,6 +4,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
+import { removeEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import {
   hasLogSegments,
@@ -80,4 +81,9 @@ export async function judgeReturnedState(config: Config, found: ReturnedState): 
 /** Arguments of the child that runs the embedded engine; new port and passwords with each call. */
 export async function prepareEngineChild(config: Config): Promise<readonly string[]> {
   return (await prepareEngine(config.dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })).args
+}
+
+/** The engine's process has ended: nobody is to connect to the port that it had. */
+export function forgetEngine(config: Config): void {
+  removeEngineEndpoint(config.dataFolder)
 }

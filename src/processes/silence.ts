@@ -7,12 +7,26 @@ export interface SilenceWatch {
   stop(): void
 }
 
-/** Calls `onSilent` once for each silence of this length. Keeps no process alive. */
+/** A silence is this many turns of the timer without a word, the first of which may have come at once. */
+const turnCount = 5
+
+/**
+ * Calls `onSilent` once for each silence of this length, up to a quarter late. Counted in turns of this process: when it was
+ * stopped itself, it hears what was said meanwhile before it takes that time for a silence. Keeps no process alive.
+ */
 export function watchSilence(silentAfterMs: number, onSilent: () => void): SilenceWatch {
-  const timer = setTimeout(onSilent, silentAfterMs)
+  let silentTurns = 0
+  const timer = setInterval(
+    () => {
+      if (++silentTurns === turnCount) onSilent()
+    },
+    silentAfterMs / (turnCount - 1),
+  )
   timer.unref()
   return {
-    heard: () => void timer.refresh(),
-    stop: () => clearTimeout(timer),
+    heard: () => {
+      silentTurns = 0
+    },
+    stop: () => clearInterval(timer),
   }
 }

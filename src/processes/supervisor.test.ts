@@ -38,3 +38,20 @@ it('tries again when a child could not be started, until it can', async t => {
   process.execPath = program
   await eventually(() => isReady)
 })
+
+it('replaces a child that lives and says nothing any more', async t => {
+  const mainPath = join(tempDir(t), 'main.mjs')
+  writeFileSync(
+    mainPath,
+    "process.on('SIGTERM', () => undefined)\nprocess.send({ type: 'ready' })\nsetInterval(() => {}, 1e6)\n",
+  )
+  const pids: number[] = []
+  const child = new SupervisedChild({
+    ...{ name: 'child', mainPath, args: () => [], env: process.env, logger: silentLogger(), random: () => 0 },
+    silentAfterMs: 200,
+    onStart: pid => pids.push(pid),
+  })
+  t.after(() => child.stop(0))
+  await child.start()
+  await eventually(() => pids.length >= 2)
+})

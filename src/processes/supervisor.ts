@@ -1,10 +1,12 @@
-// Keeps one child process running: starts it, restarts it with back-off when it ends, and ends it when asked.
+// Keeps one child process running: starts it, restarts it with back-off when it ends, replaces it when it has gone silent,
+// and ends it when asked.
 // Children stay in the process group of their parent and learn of its end by the closing IPC channel
 // (`child-channel.ts`), so that a killed parent leaves no orphan.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Logger } from '#telemetry/log.ts'
 import { childEnvironment, nodeOptions } from './node-options.ts'
+import { type SilenceWatch, watchSilence } from './silence.ts'
 
 export interface ChildOptions {
   readonly name: string
@@ -13,6 +15,8 @@ export interface ChildOptions {
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
   readonly logger: Logger
+  /** A child that says nothing for this long, since it was started, is killed: whatever it does, nobody is served by it. */
+  readonly silentAfterMs?: number
   readonly onMessage?: (message: ChildMessage) => void
   readonly onStart?: (pid: number) => void
   readonly onExit?: () => void
@@ -56,9 +60,11 @@ export class SupervisedChild {
     })
     this.#child = child
     this.#startedAt = Date.now()
+    const silence = this.#watch(child)
     this.#exited = new Promise(resolve => {
       const gone = (how: object, message: string) => {
         this.#child = undefined
+        silence?.stop()
         this.#options.onExit?.()
         resolve()
         if (this.#stopping) return
@@ -74,6 +80,7 @@ export class SupervisedChild {
     })
     // What is still in the channel when a process has ended is not true any more.
     child.on('message', message => {
+      silence?.heard()
       if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)
     })
     if (child.pid !== undefined) this.#options.onStart?.(child.pid)
@@ -93,6 +100,15 @@ export class SupervisedChild {
     const killer = setTimeout(() => child.kill('SIGKILL'), graceMs)
     await this.#exited
     clearTimeout(killer)
+  }
+
+  #watch(child: ChildProcess): SilenceWatch | null {
+    const { name, silentAfterMs, logger } = this.#options
+    if (silentAfterMs === undefined) return null
+    return watchSilence(silentAfterMs, () => {
+      logger.error({ child: name, silentAfterMs }, 'a process does not answer any more; it is killed and started again')
+      child.kill('SIGKILL') // a stopped process obeys nothing else
+    })
   }
 
   #scheduleRestart(): void {

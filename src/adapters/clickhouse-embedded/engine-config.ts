@@ -36,7 +36,7 @@ export function serverConfig(options: {
   endpoint: EngineEndpoint
   limits: EngineLimits
 }): string {
-  const { writer, reader } = options.endpoint
+  const { secret, writer, reader } = options.endpoint
   return element('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
@@ -51,6 +51,16 @@ export function serverConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
+        // Who connects asks this first: a hash that takes the secret of this start to make, of a number of its own.
+        {
+          methods: 'GET',
+          full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
+          url: 'regex:/proof/(?P<nonce>[0-9a-f]{32})',
+          handler: {
+            type: 'predefined_query_handler',
+            query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
+          },
+        },
         // Nobody else gets as far as the password check: `default` has none, `?user=` would choose it beside any
         // Authorization, and the function `file()` of this engine reads whatever the process may read.
         {

@@ -1,14 +1,16 @@
 // Where the embedded engine listens and with which passwords, in a file that only its owner can read, so that the
-// worker and a command on the same host find it. The port and the passwords are new with each start of the engine:
-// read the file again after a failure to connect.
+// worker and a command on the same host find it. Port, passwords and secret are new with each start of the engine:
+// read the file again after a failure to connect. It is gone while no engine is running.
 
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 export interface EngineEndpoint {
   /** `http://127.0.0.1:PORT` */
   readonly url: string
   readonly database: string
+  /** What the engine of this start can be known by: see adapters/clickhouse/proving-agent.ts. */
+  readonly secret: string
   readonly writer: EngineUser
   readonly reader: EngineUser
 }
@@ -30,7 +32,12 @@ export function writeEngineEndpoint(dataFolder: string, endpoint: EngineEndpoint
   renameSync(`${path}.new`, path)
 }
 
-/** @returns null when no engine was ever prepared in this data folder. */
+/** The engine has ended: nobody connects to its port any more, which may be somebody else's by now. */
+export function removeEngineEndpoint(dataFolder: string): void {
+  rmSync(endpointPath(dataFolder), { force: true })
+}
+
+/** @returns null while no engine is prepared in this data folder. */
 export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
   let text: string
   try {
@@ -39,7 +46,8 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-  return JSON.parse(text) as EngineEndpoint
+  const endpoint = JSON.parse(text) as EngineEndpoint
+  return typeof endpoint.secret === 'string' ? endpoint : null // of a version whose engine could not prove itself
 }
 
 function endpointPath(dataFolder: string): string {

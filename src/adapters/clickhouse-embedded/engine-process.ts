@@ -11,12 +11,14 @@ import { Worker } from 'node:worker_threads'
 import { engineLibraryPath } from './engine-library.ts'
 import type { EngineThreadData } from './engine-thread.ts'
 
-/** What the process tells its parent. */
-export type EngineMessage = { readonly type: 'ready' }
+/** What the process tells its parent: once that it answers, and every 2 s that it still does. */
+export type EngineMessage = { readonly type: 'ready' | 'alive' }
+
+const tellEveryMs = 2_000
 
 /**
  * Runs the engine until the parent says `{type: 'shutdown'}` or its channel closes; without a parent's channel until
- * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers. Exit code 0 when asked to end; 1 with a line
+ * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as it does. Exit code 0 when asked to end; 1 with a line
  * on stderr, below the engine's own, when it could not start or failed.
  * @param options.folder `<data>/events`, prepared by `prepareEngine`.
  */
@@ -45,7 +47,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
   })
   thread.once('message', (why: string) => failed(why === '' ? 'its reason stands above' : why))
   thread.once('error', (error: unknown) => failed(error instanceof Error ? error.message : String(error)))
-  tellWhenReady(options.httpPort)
+  tellWhileAnswering(options.httpPort)
 }
 
 /**
@@ -61,15 +63,24 @@ function engineArgs(folder: string): string[] {
   return ['--config-file', join(folder, 'config.xml'), '--query', statements.join('; ')]
 }
 
-function tellWhenReady(httpPort: number): void {
+/**
+ * Over a connection of its own each time: a listener that takes none any more is of no use, whatever this process does.
+ * A question that is never answered is the last one.
+ */
+function tellWhileAnswering(httpPort: number): void {
+  let type: EngineMessage['type'] = 'ready'
   const ask = () => {
     const request = get({ host: '127.0.0.1', port: httpPort, path: '/ping', agent: false }, response => {
       response.resume()
       response.once('end', () => {
-        if (response.statusCode === 200) process.send?.({ type: 'ready' } satisfies EngineMessage)
+        if (response.statusCode === 200 && process.connected) {
+          process.send!({ type } satisfies EngineMessage)
+          type = 'alive'
+        }
+        setTimeout(ask, tellEveryMs)
       })
     })
-    request.once('error', () => setTimeout(ask, 10)) // not listening yet
+    request.once('error', () => setTimeout(ask, type === 'ready' ? 10 : tellEveryMs)) // not listening yet
   }
   ask()
 }

@@ -30,8 +30,9 @@ export async function prepareEngine(dataFolder: string, given: Partial<EngineLim
   const endpoint: EngineEndpoint = {
     url: `http://127.0.0.1:${httpPort}`,
     database: 'pennon',
-    writer: { username: 'pennon_writer', password: randomPassword() },
-    reader: { username: 'pennon_reader', password: randomPassword() },
+    secret: randomText(),
+    writer: { username: 'pennon_writer', password: randomText() },
+    reader: { username: 'pennon_reader', password: randomText() },
   }
   const usersFile = join(folder, 'users.xml')
   writePrivateFile(usersFile, usersConfig(endpoint, limits))
@@ -53,7 +54,7 @@ function freeLoopbackPort(): Promise<number> {
   })
 }
 
-function randomPassword(): string {
+function randomText(): string {
   return randomBytes(24).toString('base64url')
 }
 

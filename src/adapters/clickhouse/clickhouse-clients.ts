@@ -4,11 +4,14 @@
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
 import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
+import { ProvingAgent } from './proving-agent.ts'
 
 /** Where to connect; the embedded engine's endpoint file has this shape. */
 export interface ClickHouseEndpoint {
   readonly url: string
   readonly database: string
+  /** What the server proves itself with, on each connection before anything is sent; null: a server of the operator's. */
+  readonly secret: string | null
   readonly writer: { readonly username: string; readonly password: string }
   readonly reader: { readonly username: string; readonly password: string }
 }
@@ -35,6 +38,7 @@ export interface ClickHouseClientsOptions {
 const graceMs = 500
 /** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
 const writeTimeoutMs = 60_000
+const idleConnectionMs = 20_000
 
 /**
  * Every call is tried a second time when the first could not connect and the endpoint has changed meanwhile. Calls have
@@ -47,18 +51,20 @@ export function createClickHouseClients(options: ClickHouseClientsOptions): Clic
   const connect = (failed: Connected | null): Connected | null => {
     if (current !== null && current !== failed) return current
     const endpoint = options.endpoint()
-    if (endpoint === null) return null
     const key = JSON.stringify(endpoint)
     if (key === failed?.key) return null
     const closing = current
-    current = { key, database: endpoint.database, ...openClients(endpoint, options.queryTimeoutSeconds) }
+    current =
+      endpoint === null
+        ? null
+        : { key, database: endpoint.database, ...openClients(endpoint, options.queryTimeoutSeconds) }
     if (closing !== null) void closeClients(closing)
     return current
   }
 
   const call = async <T>(which: 'write' | 'read', run: (connected: Connected) => Promise<T>): Promise<T> => {
     const first = connect(null)
-    if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine has no endpoint yet'))
+    if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine is not running'))
     try {
       return await run(first)
     } catch (error) {
@@ -103,14 +109,22 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
     log: { level: ClickHouseLogLevel.OFF }, // it would print failed queries with their parameters
     compression: { request: false, response: false }, // costs more than loopback; a read-only user may not ask for it
   }
+  const connections = (countMax: number) => ({
+    max_open_connections: countMax,
+    ...(endpoint.secret !== null && {
+      http_agent: new ProvingAgent(endpoint.secret, countMax),
+      // As long as a proof is worth keeping, and below the engine's own 30 s.
+      keep_alive: { enabled: true, idle_socket_ttl: idleConnectionMs },
+    }),
+  })
   return {
-    write: createClient({ ...shared, ...endpoint.writer, request_timeout: writeTimeoutMs, max_open_connections: 8 }),
+    write: createClient({ ...shared, ...endpoint.writer, request_timeout: writeTimeoutMs, ...connections(8) }),
     read: createClient({
       ...shared,
       ...endpoint.reader,
+      ...connections(32),
       database: endpoint.database,
       request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
-      max_open_connections: 32,
       clickhouse_settings: readSettings(queryTimeoutSeconds),
     }),
   }
@@ -151,5 +165,5 @@ export function endpointOfUrl(text: string): ClickHouseEndpoint {
     )
   }
   const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
-  return { url: url.origin, database, writer: user, reader: user }
+  return { url: url.origin, database, secret: null, writer: user, reader: user }
 }

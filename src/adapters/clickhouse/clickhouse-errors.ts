@@ -4,6 +4,7 @@
 import { AssertionError } from 'node:assert'
 import { ClickHouseError } from '@clickhouse/client'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { UnprovedServerError } from './proving-agent.ts'
 
 /** Refusals that the same rows would meet again: finding the row and going on is right, waiting is not. */
 const contentCodes: ReadonlySet<string> = new Set([
@@ -71,10 +72,11 @@ export function storeError(error: unknown, during: 'read' | 'write'): unknown {
 /**
  * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain
  * Error (a socket that closed, an answer that is not ClickHouse's, the embedded engine's 404 for passwords that are
- * not its own any more). Errors of other classes are mistakes of ours.
+ * not its own any more), and what did not prove to be the engine has a class of its own. Others are mistakes of ours.
  */
 function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof AssertionError || error instanceof TypeError) return false
+  if (error instanceof UnprovedServerError) return true
   return 'code' in error || Object.getPrototypeOf(error) === Error.prototype
 }

@@ -2,6 +2,7 @@
 // is halved until the rows at fault are alone; everything else of it is stored. Which bytes make a row: event-rows.ts.
 
 import { Readable } from 'node:stream'
+import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClients } from './clickhouse-clients.ts'
 import { isContentError } from './clickhouse-errors.ts'
 import type { RowWritten } from './event-rows.ts'
@@ -42,7 +43,7 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
   ): Promise<void> => {
     const writer = new RowBinaryWriter()
     for (const index of indexes) of.write(writer, of.rows[index]!)
-    const problem = await sendPiece(clients, of, writer.written())
+    const problem = await sendPiece(clients, of, writer.written(), indexes.length)
     if (problem === null) return
     if (indexes.length === 1) {
       refused.push({ index: indexes[0]!, message: problem })
@@ -61,7 +62,7 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
       let inPiece: number[] = []
       const flush = async () => {
         if (inPiece.length === 0) return
-        const problem = await sendPiece(clients, of, writer.written())
+        const problem = await sendPiece(clients, of, writer.written(), inPiece.length)
         if (problem !== null) await bisect(of, inPiece, refused)
         inPiece = []
         writer.truncate(0)
@@ -84,10 +85,15 @@ export function createRowInserter(clients: ClickHouseClients): RowInserter {
 }
 
 /** @returns why the engine refuses the content, or null when the rows are durable. */
-async function sendPiece<Row>(clients: ClickHouseClients, of: RowsOfTable<Row>, bytes: Buffer): Promise<string | null> {
+async function sendPiece<Row>(
+  clients: ClickHouseClients,
+  of: RowsOfTable<Row>,
+  bytes: Buffer,
+  rowCount: number,
+): Promise<string | null> {
   return clients.write(async (client, database) => {
     try {
-      const { stream } = await client.exec({
+      const { stream, summary } = await client.exec({
         query: `INSERT INTO ${database}.${of.table} (${of.columns}) FORMAT RowBinary`,
         values: Readable.from([bytes], { objectMode: false }),
         // Not queued by the server, and one block even when the months of a late chunk make several partitions.
@@ -96,10 +102,22 @@ async function sendPiece<Row>(clients: ClickHouseClients, of: RowsOfTable<Row>, 
       for await (const _ of stream) {
         // The answer of an INSERT has no content; reading it to its end frees the connection.
       }
+      requireWritten(summary?.written_rows, rowCount, of.table)
       return null
     } catch (error) {
       if (isContentError(error)) return error.message
       throw error
     }
   })
+}
+
+/**
+ * A 200 alone says that something answered. ClickHouse says how many rows it wrote, views on the table included.
+ * @throws PortError when those are not all: to be repeated.
+ */
+function requireWritten(writtenText: string | undefined, rowCount: number, table: string): void {
+  if (Number(writtenText) >= rowCount) return
+  const written = writtenText === undefined ? 'does not say how many it wrote' : `wrote ${writtenText}`
+  const cause = new Error(`${rowCount} rows were sent for ${table}, and the event store ${written}`)
+  throw new PortError('event-store', 'unavailable', cause)
 }

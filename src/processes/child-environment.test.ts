@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { frontEnvironment, machineEnvironment, workerEnvironment } from './child-environment.ts'
+
+const all = {
+  PATH: '/bin',
+  LC_ALL: 'C',
+  NODE_OPTIONS: '--no-warnings',
+  NODE_AUTH_TOKEN: 'npm',
+  AWS_SECRET_ACCESS_KEY: 'aws',
+  DATABASE_URL: 'postgres://u:p@h/d',
+  DATABASE_READ_URL: 'postgres://u:p@r/d',
+  CLICKHOUSE_URL: 'http://u:p@c/d',
+  PENNON_PERSONAL_KEY: 'phx_',
+  PENNON_ENCRYPTION_KEY: '00',
+  PENNON_PROJECT_KEY: 'phc_',
+  PENNON_DATA: '/data',
+}
+
+describe('the environment of a child process', () => {
+  it('is the machine’s alone for the engine', () => {
+    assert.deepEqual(machineEnvironment(all), { PATH: '/bin', LC_ALL: 'C', NODE_OPTIONS: '--no-warnings' })
+  })
+
+  it('lacks for the worker the keys that it has no use for, and for a front the first personal key', () => {
+    const missing = (of: NodeJS.ProcessEnv) => Object.keys(all).filter(name => of[name] === undefined)
+    assert.deepEqual(missing(workerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
+    assert.deepEqual(missing(frontEnvironment(all)), ['PENNON_PERSONAL_KEY'])
+  })
+})

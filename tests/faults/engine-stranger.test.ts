@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import type { EventStore } from '#ports/event-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { type ClickHouseEndpoint, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { removeEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngineForTests } from '../support/engine.ts'
+import { startStranger } from '../support/stranger-process.ts'
+
+describe('clients of the event store', () => {
+  it('send a stranger on the port of a killed engine nothing, and go on with the next engine', async t => {
+    const engine = await startEngineForTests(t)
+    const store = open(t, engine.endpoint)
+    await store.migrate()
+    await insertOne(store)
+    const { url } = engine.endpoint()
+    const stranger = startStranger(t, Number(new URL(url).port))
+    await engine.kill()
+    await stranger.listening
+
+    await assert.rejects(insertOne(store), isUnavailable)
+    await assert.rejects(store.listEvents({ projectId: 1, descending: true, limit: 10 }), isUnavailable)
+    for (const request of await stranger.received()) assert.match(request, /^GET \/proof\/[0-9a-f]{32}\nHost\n.*\n/)
+    assert.ok((await stranger.received()).every(request => !/authorization/i.test(request)))
+
+    await engine.restart()
+    const uuid = await insertOne(store)
+    assert.equal((await store.findEvent(1, uuid))?.uuid, uuid)
+  })
+
+  it('ask nobody once the engine is known to have ended', async t => {
+    const engine = await startEngineForTests(t)
+    const store = open(t, () => engine.endpoint() ?? null)
+    await store.migrate()
+    const stranger = startStranger(t, Number(new URL(engine.endpoint().url).port))
+    await engine.kill()
+    await stranger.listening
+    removeEngineEndpoint(engine.dataFolder)
+    await assert.rejects(insertOne(store), isUnavailable)
+    const before = (await stranger.received()).length
+    await assert.rejects(insertOne(store), (error: PortError) => /is not running/.test(String(error.cause)))
+    assert.equal((await stranger.received()).length, before)
+  })
+
+  it('believe no engine of another start, and no proof that was made for somebody else', async t => {
+    const engine = await startEngineForTests(t)
+    const another = open(t, () => ({ ...engine.endpoint(), secret: 'of-another-start' }))
+    await assert.rejects(another.ping(), isUnavailable)
+
+    const answer = await (await fetch(`${engine.endpoint().url}/proof/${'0'.repeat(32)}`)).text()
+    assert.match(answer, /^[0-9A-F]{64}\n$/)
+    const { port } = await listening(
+      t,
+      createServer((_request, response) => {
+        response.write(answer) // in a chunk, as the engine's
+        response.end()
+      }),
+    )
+    const repeating = open(t, () => ({ ...engine.endpoint(), url: `http://127.0.0.1:${port}` }))
+    await assert.rejects(repeating.ping(), isUnavailable)
+  })
+
+  for (const [what, summary] of [
+    ['says nothing of rows', undefined],
+    ['wrote fewer rows than it was sent', '{"written_rows":"0"}'],
+  ] as const) {
+    it(`do not take a 200 for an insert from a server that ${what}`, async t => {
+      const { port } = await listening(
+        t,
+        createServer((request, response) => {
+          request.resume().once('end', () => {
+            if (summary !== undefined) response.setHeader('x-clickhouse-summary', summary)
+            response.end()
+          })
+        }),
+      )
+      const store = open(t, () => endpointOfUrl(`http://user:pass@127.0.0.1:${port}/pennon`))
+      await assert.rejects(insertOne(store), isUnavailable)
+    })
+  }
+})
+
+function open(t: TestContext, endpoint: () => ClickHouseEndpoint | null): EventStore {
+  const store = createClickHouseEventStore({ endpoint, clock: { nowMs: Date.now } })
+  t.after(() => store.close())
+  return store
+}
+
+async function insertOne(store: EventStore): Promise<string> {
+  const event = anEvent()
+  await store.insert({ events: [event], pendingEvents: [], overrides: [], replays: [], rejected: [] })
+  return event.uuid
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof PortError && error.code === 'unavailable'
+}
+
+async function listening(t: TestContext, server: Server): Promise<AddressInfo> {
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return server.address() as AddressInfo
+}

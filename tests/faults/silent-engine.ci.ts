@@ -1,0 +1,56 @@
+// The embedded engine is stopped (SIGSTOP), as by a debugger, a container that is paused, or a machine that swaps: it holds
+// its port, takes connections and never answers.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { it } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+
+it('replaces an engine that is stopped, and stores what was accepted meanwhile', async t => {
+  const pennon = await startPennon()
+  t.after(() => pennon.stop())
+  const send = (event: string) => pennon.post('/capture/', { api_key: testProjectKey, event, distinct_id: 'ada' })
+  assert.equal((await send('before')).status, 200)
+  await pennon.caughtUp()
+  const stopped = pennon.childPids().events!
+  process.kill(stopped, 'SIGSTOP')
+  const stoppedAt = performance.now()
+  assert.equal((await send('meanwhile')).status, 200)
+  await eventually(() => (pennon.childPids().events ?? stopped) !== stopped, {
+    timeoutMs: 40_000,
+    what: 'a new engine',
+  })
+  t.diagnostic(`replaced after ${Math.round(performance.now() - stoppedAt)} ms`)
+  await eventually(
+    async () => {
+      const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
+      return results.length === 2
+    },
+    { timeoutMs: 30_000, what: 'both events' },
+  )
+  assert.match(pennon.output(), /does not answer any more/)
+})
+
+it('gives each process no secret that it has no use for', async t => {
+  const encryptionKey = 'ab'.repeat(32)
+  const pennon = await startPennon({
+    settings: {
+      PENNON_FRONT_PROCESSES: '2',
+      PENNON_ENCRYPTION_KEY: encryptionKey,
+      AWS_SECRET_ACCESS_KEY: 'aws-secret',
+    },
+  })
+  t.after(() => pennon.stop())
+  const { events, work } = pennon.childPids()
+  const environmentOf = (pid: number) => readFileSync(`/proc/${pid}/environ`, 'utf8')
+  for (const secret of [testPersonalKey, encryptionKey, 'aws-secret']) {
+    assert.ok(environmentOf(pennon.pid).includes(secret))
+    assert.ok(!environmentOf(events!).includes(secret), 'the engine')
+  }
+  for (const secret of [testPersonalKey, encryptionKey]) assert.ok(!environmentOf(work!).includes(secret), 'the worker')
+  const children = readFileSync(`/proc/${pennon.pid}/task/${pennon.pid}/children`, 'utf8').trim().split(' ').map(Number)
+  const fronts = children.filter(pid => pid !== events && pid !== work)
+  assert.equal(fronts.length, 2)
+  for (const pid of fronts) assert.ok(!environmentOf(pid).includes(testPersonalKey), 'a front')
+})
