@@ -57,6 +57,7 @@ import {
   decodePool,
   decodeThreadEntry,
   isUrgentDecodeJob,
+  senderOfDecodeJob,
 } from '#wire/decode-thread.ts'
 import { parseTrustedProxies, type TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { Config } from '../config.ts'
@@ -168,6 +169,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
     entry: decodeThreadEntry,
     isUrgent: isUrgentDecodeJob,
+    senderOf: job => senderOfDecodeJob(job, token => definitions.findByToken(token)?.project.id ?? null),
     ...decodeThreadDefaults,
     logger,
     onRestart: () => metrics.childRestarts.inc({ process: 'decode thread' }),
@@ -183,6 +185,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     metrics,
     logger,
   })
+  const trustedProxies = trustedProxiesOf(config)
   const captureDependencies = {
     findProject: token => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
@@ -213,7 +216,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const captureParts = {
     service: capture,
     decodeThreads: decodePool(decodeThreads),
-    trustedProxies: trustedProxiesOf(config),
+    trustedProxies,
     clock,
     rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
   }
@@ -229,6 +232,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     ...decideRoutes({
       decide,
       decodeThreads: decodePool(decodeThreads),
+      trustedProxies,
       clock,
       isOverRecordingQuota,
       newUuid: randomUUID,
@@ -247,6 +251,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       replay,
       keepRefused: capture.keepRefused,
       decodeThreads: decodePool(decodeThreads),
+      trustedProxies,
       clock,
       random: pooledRandomUint32(randomFillSync),
     }),

@@ -5,7 +5,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64, looksLikeBase64 } from './base64.ts'
 import { captureErrors } from './capture-errors.ts'
-import { formField, isRepeatedField } from './form-fields.ts'
+import { formField, isRepeatedField, replaceBytes } from './form-fields.ts'
 import { expandedBytesMax, gunzip, type Inflated, inflateEncoding, isGzip, startsAsGzip } from './inflate.ts'
 import { decompressLz64 } from './lz64.ts'
 import type { WireError } from './wire-error.ts'
@@ -137,7 +137,7 @@ function namedCompression(name: string, spelling: 'any case' | 'exact' = 'any ca
 
 function queryData(data: string): Buffer {
   const bytes = Buffer.from(data, 'utf8')
-  return looksLikeBase64(bytes, 'blanks allowed') ? Buffer.from(data.replaceAll(' ', '+'), 'latin1') : bytes
+  return looksLikeBase64(bytes, 'blanks allowed') ? replaceBytes(Buffer.from(data, 'latin1'), blank, plus) : bytes
 }
 
 const formFields = ['data=', '_=', 'ip=', 'compression=']
@@ -174,5 +174,7 @@ function readForm(payload: Buffer): Result<CaptureForm, WireError> {
   })
 }
 
+const blank = 0x20
+const plus = 0x2b
 const openBracket = 0x5b
 const openBrace = 0x7b

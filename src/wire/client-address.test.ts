@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { geoipAddress } from './client-address.ts'
+import { geoipAddress, networkOf } from './client-address.ts'
 
 describe('geoipAddress', () => {
   it('takes the left-most entry that parses, without port and brackets', () => {
@@ -17,5 +17,20 @@ describe('geoipAddress', () => {
   it('falls back to the connection, and to nothing', () => {
     assert.equal(geoipAddress({}, '10.1.2.3'), '10.1.2.3')
     assert.equal(geoipAddress({ 'x-forwarded-for': '999.1.1.1' }, undefined), '')
+  })
+})
+
+describe('networkOf', () => {
+  it('is an IPv4 address, or what one customer has of IPv6, however it is written', () => {
+    for (const [address, network] of [
+      ['10.1.2.3', '10.1.2.3'],
+      ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+      ['2001:0db8:1:2::9', '2001:db8:1:2::/64'],
+      ['2001:db8::1', '2001:db8:0:0::/64'],
+      ['::1', '0:0:0:0::/64'],
+      ['2001:db8:1:2:3:4:10.0.0.1', '2001:db8:1:2::/64'],
+      ['', ''],
+    ] as const)
+      assert.equal(networkOf(address), network)
   })
 })

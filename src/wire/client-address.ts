@@ -41,6 +41,22 @@ export function clientAddress(
   return forwarded === null ? peer : withoutMapping(forwarded)
 }
 
+/** Who counts as one sender: an IPv4 address, or the 64 bits in front of an IPv6 address, behind which one machine may have any. */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6) return address
+  const [front = '', back] = address.split('::')
+  const groups = front === '' ? [] : front.split(':')
+  if (back !== undefined) {
+    const behind = back === '' ? [] : back.split(':')
+    while (groups.length + behind.length < 8) groups.push('0')
+    groups.push(...behind)
+  }
+  return `${groups
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')}::/64`
+}
+
 /** `::ffff:1.2.3.4` is 1.2.3.4, and an address carries no name of an interface. */
 function withoutMapping(address: string): string {
   if (!address.includes(':')) return address

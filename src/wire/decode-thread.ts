@@ -5,6 +5,7 @@ import { randomFillSync } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import type { ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
+import { networkOf } from './client-address.ts'
 import type { DecideContext } from './decide-request.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture } from './decode-capture.ts'
 import { decodeFlags, type PostedFlags, packFlags } from './decode-flags.ts'
@@ -30,6 +31,8 @@ export interface FlagsJob {
   readonly kind: 'flags'
   readonly body: Omit<FlagsBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
   readonly context: DecideContext
+  /** Of the client, as `clientAddress` tells. */
+  readonly address: string
 }
 
 export interface ReplayJob {
@@ -37,6 +40,8 @@ export interface ReplayJob {
   readonly input: Omit<ReplayInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   readonly receivedAtMs: number
   readonly userAgent: string
+  /** Of the client, as `clientAddress` tells. */
+  readonly address: string
 }
 
 export type DecodeJob = CaptureJob | V1CaptureJob | FlagsJob | ReplayJob
@@ -53,6 +58,41 @@ export interface DecodePool {
 
 /** For the pool: events may wait for a moment, a page that asks for its flags stands still. */
 export const isUrgentDecodeJob = (job: DecodeJob): boolean => job.kind === 'flags'
+
+/**
+ * For the pool: the project whose key stands beside the body, where there is such a project, else the client's network. A key
+ * that anybody makes up tells nothing, and the one in the body is not known yet.
+ * @param projectIdOf by project API key; null when no project has it.
+ */
+export function senderOfDecodeJob(job: DecodeJob, projectIdOf: (token: string) => number | null): string {
+  const token = tokenBeside(job)
+  const projectId = token === null ? null : projectIdOf(token)
+  return projectId === null ? networkOf(addressOf(job)) : `project ${projectId}`
+}
+
+function tokenBeside(job: DecodeJob): string | null {
+  switch (job.kind) {
+    case 'capture':
+    case 'replay':
+      return job.input.fallbackToken
+    case 'capture_v1':
+      return job.input.headers.token
+    case 'flags':
+      return null
+  }
+}
+
+function addressOf(job: DecodeJob): string {
+  switch (job.kind) {
+    case 'capture':
+      return job.ip
+    case 'capture_v1':
+      return job.received.ip
+    case 'replay':
+    case 'flags':
+      return job.address
+  }
+}
 
 /** For the pool. */
 export const decodeThreadEntry = new URL(import.meta.url)

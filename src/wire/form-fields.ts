@@ -7,9 +7,10 @@ export function formField(form: string, name: string): string | null {
   if (start === -1) return null
   const end = form.indexOf('&', start)
   const value = end === -1 ? form.slice(start) : form.slice(start, end)
-  // What is malformed in a value stays as it is, as in every browser. Plus signs are blanks; millions of them, one by one, would
-  // take the parser seconds.
-  return new URLSearchParams(`v=${value.replaceAll('+', ' ')}`).get('v')
+  // What is malformed in a value stays as it is, as in every browser. Millions of plus signs, one by one, would take the parser
+  // seconds.
+  const blanks = value.includes('+') ? replaceBytes(Buffer.from(value), plus, blank).toString() : value
+  return new URLSearchParams(`v=${blanks}`).get('v')
 }
 
 /** Whether a field stands in the form more than once. */
@@ -23,3 +24,12 @@ function valueStart(form: string, name: string, from: number): number {
   const at = form.indexOf(`&${name}=`, from)
   return at === -1 ? -1 : at + name.length + 2
 }
+
+/** In place: a text of nothing but what is replaced takes the engine's own replacing fifty times as long. */
+export function replaceBytes(bytes: Buffer, from: number, to: number): Buffer {
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === from) bytes[at] = to
+  return bytes
+}
+
+const blank = 0x20
+const plus = 0x2b

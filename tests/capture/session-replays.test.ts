@@ -71,6 +71,7 @@ async function startReplayServer(t: TestContext, options: Options = {}) {
     replay,
     keepRefused,
     decodeThreads: decodePool(decodeThreads),
+    trustedProxies: { trusts: () => false },
     clock,
     random: () => 7,
   })

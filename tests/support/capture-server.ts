@@ -21,6 +21,7 @@ import {
   decodePool,
   decodeThreadEntry,
   isUrgentDecodeJob,
+  senderOfDecodeJob,
 } from '#wire/decode-thread.ts'
 import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
 import { fixedClock } from './fixed-clock.ts'
@@ -70,6 +71,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     ...decodeThreadDefaults,
     entry: options.threadEntry ?? decodeThreadEntry,
     isUrgent: isUrgentDecodeJob,
+    senderOf: job => senderOfDecodeJob(job, token => (token === testToken ? testProject.id : null)),
     logger,
     onRestart: () => metrics.childRestarts.inc({ process: 'decode-thread' }),
   })

@@ -148,6 +148,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
       ...decideRoutes({
         decide,
         decodeThreads: decodePool(recording),
+        trustedProxies: { trusts: () => false },
         clock,
         isOverRecordingQuota,
         newUuid: randomUUID,

@@ -8,6 +8,7 @@ type Job =
   | { echo: number; urgent?: true }
   | { threadId: true }
   | { wait: true }
+  | { by: string; echo: number }
   | { exit: true }
   | { bytes: Uint8Array<ArrayBuffer> }
 
@@ -76,6 +77,33 @@ describe('decode threads', () => {
     await Promise.all([...others, ...urgents])
     const passed = ['urgent 0', 'urgent 1', 'urgent 2', 'urgent 3']
     assert.deepEqual(done, ['other 0', ...passed, 'other 1', 'urgent 4', 'urgent 5', 'other 2'])
+  })
+  it('let senders take turns, and refuse the one with the most when the queue is full', async t => {
+    const { threads } = startThreads(t, {
+      queuedJobCountMax: 4,
+      senderOf: job => ('by' in job ? job.by : ''),
+    })
+    const done: string[] = []
+    const run = (by: string, echo: number) =>
+      threads.run({ by, echo }, 1, []).then(
+        () => done.push(`${by} ${echo}`),
+        () => done.push(`${by} ${echo} refused`),
+      )
+    const flood = [0, 1, 2, 3, 4, 5].map(echo => run('flood', echo))
+    const others = [run('one', 0), run('other', 0)]
+    await Promise.all([...flood, ...others])
+    assert.deepEqual(done.toSorted(), [
+      'flood 0',
+      'flood 1',
+      'flood 2',
+      'flood 3 refused',
+      'flood 4 refused',
+      'flood 5 refused',
+      'one 0',
+      'other 0',
+    ])
+    const turns = done.filter(text => !text.endsWith('refused'))
+    assert.deepEqual(turns, ['flood 0', 'flood 1', 'one 0', 'other 0', 'flood 2'])
   })
   it('keep one of several threads for urgent jobs, and run the others in turn on the rest', async t => {
     const { threads } = startThreads(t, { threadCount: 2, queuedJobCountMax: 20 })

@@ -1,10 +1,12 @@
 // A small pool of threads for work that would hold the event loop: one job per thread at a time, two bounded queues before
-// them (urgent jobs pass the others and are bounded apart from them), and a thread that dies is replaced. A thread starts with the first job that finds no other free, and ends after a
-// while without jobs: most instances never need one. What a job is, is known to the thread's entry alone.
+// them (urgent jobs pass the others and are bounded apart from them) in which senders take turns, and a thread that dies is
+// replaced. A thread starts with the first job that finds no other free, and ends after a while without jobs: most instances
+// never need one. What a job is, is known to the thread's entry alone.
 
 import { Worker } from 'node:worker_threads'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
+import { FairQueue } from './fair-queue.ts'
 
 export interface DecodeThreads<Job, Outcome> {
   /**
@@ -23,6 +25,11 @@ export interface DecodeThreadsOptions<Job> {
   readonly threadCount: number
   /** Which jobs somebody waits for while a page or a program stands still: they go first. */
   readonly isUrgent: (job: Job) => boolean
+  /**
+   * Whose job it is: senders take turns, and where a queue is full the one with the most in it is refused first. Absent: all
+   * jobs are one sender's.
+   */
+  readonly senderOf?: (job: Job) => string
   /** Of each of the two queues. */
   readonly queuedJobCountMax: number
   /** Of each of the two queues. */
@@ -47,14 +54,10 @@ export const decodeThreadDefaults = {
 interface QueuedJob<Job, Outcome> {
   readonly job: Job
   readonly bytes: number
+  readonly sender: string
   readonly buffers: ArrayBuffer[]
   resolve(outcome: Outcome): void
   reject(error: PortError): void
-}
-
-interface Queue<Job, Outcome> {
-  readonly jobs: QueuedJob<Job, Outcome>[]
-  bytes: number
 }
 
 /** So many urgent jobs in a row, then one of the others: they wait longer, but not for ever. */
@@ -65,8 +68,10 @@ const restartPauseMs = 1_000
 const portName = 'decode-threads'
 
 export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<Job>): DecodeThreads<Job, Outcome> {
-  const urgent: Queue<Job, Outcome> = { jobs: [], bytes: 0 }
-  const others: Queue<Job, Outcome> = { jobs: [], bytes: 0 }
+  const { senderOf = () => '' } = options
+  const limits = { jobCountMax: options.queuedJobCountMax, bytesMax: options.queuedBytesMax }
+  const urgent = new FairQueue<QueuedJob<Job, Outcome>>(limits)
+  const others = new FairQueue<QueuedJob<Job, Outcome>>(limits)
   /** One thread is for urgent jobs alone: nothing preempts a computation, and the others may take seconds each. */
   const othersAtOnceMax = Math.max(1, options.threadCount - 1)
   let urgentRun = 0
@@ -76,35 +81,28 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
   return {
     run(job, bytes, buffers) {
       return new Promise((resolve, reject) => {
+        if (closing) return reject(new PortError(portName, 'unavailable', new Error('closing')))
         const queue = options.isUrgent(job) ? urgent : others
-        const isFull = queue.jobs.length >= options.queuedJobCountMax || queue.bytes + bytes > options.queuedBytesMax
-        if (closing || isFull) {
-          reject(new PortError(portName, 'unavailable', new Error(closing ? 'closing' : 'queue is full')))
-          return
-        }
-        queue.jobs.push({ job, bytes, buffers, resolve, reject })
-        queue.bytes += bytes
+        for (const refused of queue.push({ job, bytes, buffers, sender: senderOf(job), resolve, reject }))
+          refused.reject(new PortError(portName, 'unavailable', new Error('queue is full')))
         for (const slot of slots) if (slot.isRunning()) slot.takeJob()
         for (const slot of slots) slot.takeJob()
       })
     },
     async close() {
       closing = true
-      for (const queued of [...urgent.jobs.splice(0), ...others.jobs.splice(0)])
+      for (const queued of [...urgent.clear(), ...others.clear()])
         queued.reject(new PortError(portName, 'unavailable', new Error('closing')))
       await Promise.all(slots.map(slot => slot.close()))
     },
   }
 
   function nextJob(): QueuedJob<Job, Outcome> | undefined {
-    const othersMay = others.jobs.length > 0 && slots.filter(slot => slot.hasOther()).length < othersAtOnceMax
-    const isUrgentsTurn = urgent.jobs.length > 0 && (urgentRun < urgentRunMax || !othersMay)
+    const othersMay = others.jobCount > 0 && slots.filter(slot => slot.hasOther()).length < othersAtOnceMax
+    const isUrgentsTurn = urgent.jobCount > 0 && (urgentRun < urgentRunMax || !othersMay)
     if (!isUrgentsTurn && !othersMay) return undefined
-    const queue = isUrgentsTurn ? urgent : others
-    const next = queue.jobs.shift()!
     urgentRun = isUrgentsTurn ? urgentRun + 1 : 0
-    queue.bytes -= next.bytes
-    return next
+    return (isUrgentsTurn ? urgent : others).shift()
   }
 
   function startSlot() {

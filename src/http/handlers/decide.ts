@@ -9,7 +9,7 @@ import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DecideResult, DecideService } from '#services/decide.ts'
 import { isSecretKey } from '#services/generate-key.ts'
-import { geoipAddress } from '#wire/client-address.ts'
+import { clientAddress, geoipAddress } from '#wire/client-address.ts'
 import { bodyBytesMax, decideErrors } from '#wire/decide-errors.ts'
 import {
   type DecideEndpoint,
@@ -23,6 +23,7 @@ import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags
 import { decodeFlagsInline, unpackFlags } from '#wire/decode-flags.ts'
 import { type DecodePool, type FlagsJob, movableBytes } from '#wire/decode-thread.ts'
 import type { FlagsBody } from '#wire/flags-body.ts'
+import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
@@ -30,6 +31,7 @@ export interface DecideRoutesOptions {
   readonly decide: DecideService
   /** Runs `wire/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
+  readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   /** Cheap: asked per request. */
   readonly isOverRecordingQuota: (project: Project) => boolean
@@ -97,7 +99,8 @@ async function decodeElsewhere(
   reply: FastifyReply,
 ): Promise<void> {
   const bytes = movableBytes(body.bytes)
-  const job: FlagsJob = { kind: 'flags', body: { ...body, bytes }, context }
+  const address = clientAddress(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
+  const job: FlagsJob = { kind: 'flags', body: { ...body, bytes }, context, address }
   let parsed: Result<EvaluationRequest, WireError>
   try {
     parsed = unpackFlags(await options.decodeThreads.run(job, bytes.length, [bytes.buffer]))

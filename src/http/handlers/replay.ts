@@ -9,9 +9,11 @@ import type { CaptureService } from '#services/capture.ts'
 import type { ReplayOutcome, ReplayService } from '#services/capture-replay.ts'
 import { captureErrors } from '#wire/capture-errors.ts'
 import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
+import { clientAddress } from '#wire/client-address.ts'
 import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/decode-replay.ts'
 import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thread.ts'
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
+import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
@@ -21,6 +23,7 @@ export interface ReplayRouteDependencies {
   readonly keepRefused: CaptureService['keepRefused']
   /** Runs `wire/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
+  readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   readonly random: RandomUint32
 }
@@ -73,7 +76,11 @@ async function handleReplay(
   }
   let prepared = decodeReplayInline(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
-    const elsewhere = await decodeElsewhere(decodeThreads, input, { receivedAtMs, userAgent })
+    const elsewhere = await decodeElsewhere(decodeThreads, input, {
+      receivedAtMs,
+      userAgent,
+      address: clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies),
+    })
     if (elsewhere === 'unavailable') return refuseForNow(reply, random)
     prepared = elsewhere
   }
@@ -94,10 +101,10 @@ function keepUnread({ clock, keepRefused }: ReplayRouteDependencies, request: Fa
 async function decodeElsewhere(
   decodeThreads: DecodePool,
   input: ReplayInput,
-  { receivedAtMs, userAgent }: Pick<ReplayJob, 'receivedAtMs' | 'userAgent'>,
+  of: Pick<ReplayJob, 'receivedAtMs' | 'userAgent' | 'address'>,
 ): Promise<PreparedReplay | 'unavailable'> {
   const body = movableBytes(input.body)
-  const job: ReplayJob = { kind: 'replay', input: { ...input, body }, receivedAtMs, userAgent }
+  const job: ReplayJob = { kind: 'replay', input: { ...input, body }, ...of }
   try {
     return await decodeThreads.run(job, body.length, [body.buffer])
   } catch (error) {
