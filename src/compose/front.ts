@@ -27,7 +27,7 @@ import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
-import { BodyRoom } from '#http/request-bodies.ts'
+import { adminRoomLimits, BodyRoom } from '#http/request-bodies.ts'
 import type { Route } from '#http/route.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -306,8 +306,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const authorize = createAuthorizer({ keyCheck, logger })
   const hasAdminPort = config.adminPort !== null
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
-  const bodyRoom = new BodyRoom()
-  metrics.onCollect(() => metrics.requestBodyBytes.set(bodyRoom.heldBytes))
+  const countEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
+  const bodyRoom = new BodyRoom({ onEnded: countEnded })
+  const adminRoom = new BodyRoom({ limits: adminRoomLimits, onEnded: countEnded })
+  metrics.onCollect(() => metrics.requestBodyBytes.set(bodyRoom.heldBytes + adminRoom.heldBytes))
   const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, bodyRoom })
   const adminServer = hasAdminPort
     ? createHttpServer({
@@ -315,7 +317,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
         logger,
         metrics,
         authorize,
-        bodyRoom,
+        bodyRoom: adminRoom,
       })
     : null
 

@@ -9,15 +9,11 @@ const turnBytesMax = 2 * 1024 * 1024
 /** What a connection gives at once when its turn comes. */
 const chunkBytes = 64 * 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
-/** Of bodies that nobody waits for: 64 MiB a second, so that reading what was refused takes nothing from the others. */
-const drained = { everyMs: 10, requests: 10 }
 
 export class ReadTurns {
   #bytes = 0
   #isTurnEndAwaited = false
   #waiting: IncomingMessage[] = []
-  #drained: IncomingMessage[] = []
-  #isDrainAwaited = false
 
   /** A chunk of a body has come: stops its flow until the next turn when this one has had enough. */
   noteRead(request: IncomingMessage, bytes: number): void {
@@ -29,18 +25,6 @@ export class ReadTurns {
     this.#awaitTurnEnd()
   }
 
-  /** Reads on, slowly, and lets go of what comes. */
-  drain(request: IncomingMessage): void {
-    request.on('data', () => {
-      request.pause()
-      this.#drained.push(request)
-      this.#awaitDrain()
-    })
-    // A sender that goes away has nothing more to be told.
-    request.on('error', () => undefined)
-    request.resume()
-  }
-
   #awaitTurnEnd(): void {
     if (this.#isTurnEndAwaited) return
     this.#isTurnEndAwaited = true
@@ -50,15 +34,5 @@ export class ReadTurns {
       for (const request of this.#waiting.splice(0, requestsOfTurn)) request.resume()
       if (this.#waiting.length > 0) this.#awaitTurnEnd()
     })
-  }
-
-  #awaitDrain(): void {
-    if (this.#isDrainAwaited) return
-    this.#isDrainAwaited = true
-    setTimeout(() => {
-      this.#isDrainAwaited = false
-      for (const request of this.#drained.splice(0, drained.requests)) request.resume()
-      if (this.#drained.length > 0) this.#awaitDrain()
-    }, drained.everyMs).unref()
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { after, before, beforeEach, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
@@ -12,10 +12,22 @@ import { eventually } from '../../tests/support/eventually.ts'
 import { BodyRoom } from './request-bodies.ts'
 import { type Route, sendJson } from './route.ts'
 import { createHttpServer } from './server.ts'
+import { paceLimits, SlowBodies } from './slow-bodies.ts'
 
 const KiB = 1024
-const limits = { bytesMax: 512 * KiB, largeBytesMax: 384 * KiB, smallBytesMax: 16 * KiB }
-const room = new BodyRoom(limits)
+const limits = {
+  bytesMax: 512 * KiB,
+  partsBytesMax: 448 * KiB,
+  largeBytesMax: 384 * KiB,
+  smallBytesMax: 16 * KiB,
+}
+let tick: () => void = () => assert.fail('no tick was asked for')
+const slow = new SlowBodies(onTick => {
+  tick = onTick
+  return () => undefined
+})
+const ended: string[] = []
+const room = new BodyRoom({ limits, slow, onEnded: why => void ended.push(why) })
 const agent = new Agent({ keepAlive: true })
 /** Requests whose handlers were called and have not answered. */
 let waiting: { reply: FastifyReply; body: Buffer; end: () => void }[] = []
@@ -69,6 +81,7 @@ before(async () => {
 })
 after(async () => {
   agent.destroy()
+  server.server.closeAllConnections()
   await server.close()
 })
 beforeEach(() => {
@@ -152,10 +165,10 @@ describe('the room for bodies', () => {
   })
 
   it('is not held by an announced length, only by what has come', async () => {
-    const slow = connect(Number(new URL(url).port), '127.0.0.1')
-    slow.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${256 * KiB}\r\n\r\nx`)
-    await heldIs(64 * KiB)
-    slow.destroy()
+    const client = connect(Number(new URL(url).port), '127.0.0.1')
+    client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${256 * KiB}\r\n\r\nx`)
+    await heldIs(1)
+    client.destroy()
     await heldIs(0)
   })
 
@@ -198,4 +211,86 @@ describe('the room for bodies', () => {
     waiting[0]!.end()
     await heldIs(0)
   })
+
+  it('keeps a part for small bodies that come in one piece, so that nobody fills it slowly', async () => {
+    const attack: Socket[] = []
+    for (let held = 0; held + limits.smallBytesMax - 1 <= limits.partsBytesMax; held += limits.smallBytesMax - 1) {
+      attack.push(partOf('/wait', limits.smallBytesMax, limits.smallBytesMax - 1))
+      await heldIs(held + limits.smallBytesMax - 1)
+    }
+    const late = partOf('/wait', limits.smallBytesMax, limits.smallBytesMax - 1)
+    assert.match(await answerOf(late), /^HTTP\/1\.1 503 /)
+    assert.equal((await send('/at-once', bytes(limits.smallBytesMax))).status, 200)
+    for (const client of [...attack, late]) client.destroy()
+    await heldIs(0)
+  })
+
+  it('is taken from bodies that stand still, as soon as others need it, and from none that comes in steadily', async () => {
+    const still = [1, 2].map(() => partOf('/own-words', 190 * KiB, 130 * KiB))
+    const steady = partOf('/wait', 16 * KiB, 4 * KiB)
+    await eventually(() => room.arrivedBytes === 264 * KiB)
+    assert.equal((await send('/at-once', bytes(100 * KiB))).status, 503, 'nobody knows yet who is slow')
+    for (let round = 1; round <= 5; round++) {
+      steady.write(bytes(2 * KiB))
+      await eventually(() => room.arrivedBytes === (264 + 2 * round) * KiB)
+      tick()
+    }
+    const firstAnswer = Promise.race(still.map(answerOf))
+    assert.equal((await send('/at-once', bytes(100 * KiB))).status, 200)
+    assert.match(await firstAnswer, /^HTTP\/1\.1 503 [\s\S]*own_code/)
+    assert.equal(room.readingCount, 2, 'no more are ended than are needed')
+    assert.deepEqual(ended.splice(0), ['no_room'])
+    steady.write(bytes(2 * KiB))
+    await eventually(() => waiting.length === 1)
+    for (const client of still) client.destroy()
+    await eventually(() => room.readingCount === 0)
+    await answerAll()
+    steady.destroy()
+  })
+
+  it('is not kept by a body that brings less than the least, and the connection ends', async () => {
+    const still = partOf('/wait', 100 * KiB, 1)
+    const silent = partOf('/wait', 100, 0)
+    const slow = partOf('/wait', 100 * KiB, 1)
+    await eventually(() => room.readingCount === 3)
+    for (let count = 1; count < paceLimits.windowTicks; count++) tick()
+    slow.write(bytes(paceLimits.windowBytesMin))
+    await eventually(() => room.arrivedBytes === 2 + paceLimits.windowBytesMin)
+    assert.deepEqual(ended, [])
+    const answers = Promise.all([answerOf(still), answerOf(silent)])
+    tick()
+    for (const answer of await answers) assert.match(answer, /^HTTP\/1\.1 408 [\s\S]*connection: close/i)
+    assert.deepEqual(ended.splice(0), ['stalled', 'stalled'])
+    await heldIs(room.heldBytes)
+    assert.equal(room.readingCount, 1)
+    slow.destroy()
+    await heldIs(0)
+  })
+
+  it('is given back when the answer is made, though its client never reads it', async () => {
+    const client = connect(Number(new URL(url).port), '127.0.0.1').pause()
+    client.write(`POST /wait HTTP/1.1\r\nHost: x\r\nContent-Length: ${100 * KiB}\r\n\r\n`)
+    client.write(bytes(100 * KiB))
+    await eventually(() => waiting.length === 1)
+    sendJson(waiting[0]!.reply, 200, JSON.stringify('x'.repeat(16 * 1024 * KiB)))
+    waiting[0]!.end()
+    await heldIs(0)
+    assert.equal(waiting[0]!.reply.raw.closed, false)
+    client.destroy()
+  })
 })
+
+/** A request of which only a part is sent. */
+function partOf(path: string, announced: number, sent: number): Socket {
+  const client = connect(Number(new URL(url).port), '127.0.0.1')
+  client.on('error', () => undefined)
+  client.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${announced}\r\n\r\n`)
+  client.write(bytes(sent))
+  return client
+}
+
+/** What a client is answered first. */
+async function answerOf(client: Socket): Promise<string> {
+  const [text] = await once(client, 'data')
+  return String(text)
+}

@@ -1,12 +1,18 @@
 // The bodies of requests while they come in and are worked on: all of them together have a bound, so that however many
-// large ones are sent at once, memory holds. What goes beyond it is answered 503, and its sender comes back.
+// large ones are sent at once, memory holds. What goes beyond it is answered 503, and its sender comes back; but before
+// that, bodies that hold much and bring little are ended in its favour.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderRoom } from './body-reader.ts'
+import { DrainedBodies } from './drained-bodies.ts'
 import { ReadTurns } from './read-turns.ts'
+import { SlowBodies } from './slow-bodies.ts'
 
 export interface BodyRoomLimits {
   /** Bytes that all bodies may hold. */
   readonly bytesMax: number
+  /** Of these, the bytes that are open to bodies that do not come in one piece: nobody can fill the rest slowly. */
+  readonly partsBytesMax: number
   /** Of these, the bytes that bodies of more than `smallBytesMax` may hold: flags are asked for with small ones. */
   readonly largeBytesMax: number
   readonly smallBytesMax: number
@@ -17,75 +23,122 @@ const MiB = 1024 * KiB
 
 export const bodyRoomLimits: BodyRoomLimits = {
   bytesMax: 256 * MiB,
+  partsBytesMax: 224 * MiB,
   largeBytesMax: 192 * MiB,
   smallBytesMax: 64 * KiB,
 }
 
-/** `busy`: there is no room now. `too_large`: over the route's limit. `broken`: its sender is gone, or sent another length. */
-export type BodyFault = 'busy' | 'too_large' | 'broken'
+/** Of a port of the private API alone: whatever happens on the public one, it takes writes. */
+export const adminRoomLimits: BodyRoomLimits = {
+  bytesMax: 64 * MiB,
+  partsBytesMax: 56 * MiB,
+  largeBytesMax: 48 * MiB,
+  smallBytesMax: 64 * KiB,
+}
 
-/** The first buffer of a body of more than this; it grows with what arrives, not with what was announced. */
-const firstCapacity = 64 * KiB
+export interface BodyRoomOptions {
+  readonly limits?: BodyRoomLimits
+  readonly slow?: SlowBodies
+  readonly drained?: DrainedBodies
+  /** Told of each body that was ended because it came too slowly, or because others needed its room. */
+  readonly onEnded?: (why: 'stalled' | 'no_room') => void
+}
 
-export class BodyRoom {
+export class BodyRoom implements ReaderRoom {
   readonly #limits: BodyRoomLimits
   readonly #turns = new ReadTurns()
+  readonly #slow: SlowBodies
+  readonly #drained: DrainedBodies
+  readonly #onEnded: (why: 'stalled' | 'no_room') => void
   #heldBytes = 0
 
-  constructor(limits: BodyRoomLimits = bodyRoomLimits) {
+  constructor({ limits = bodyRoomLimits, slow, drained, onEnded }: BodyRoomOptions = {}) {
     this.#limits = limits
+    this.#slow = slow ?? new SlowBodies()
+    this.#drained = drained ?? new DrainedBodies()
+    this.#onEnded = onEnded ?? (() => undefined)
   }
 
   get heldBytes(): number {
     return this.#heldBytes
   }
 
+  /** Bodies that have not come to their end. */
+  get readingCount(): number {
+    return this.#slow.count
+  }
+
+  /** Bytes that have come of these. */
+  get arrivedBytes(): number {
+    return this.#slow.arrivedBytes
+  }
+
   /**
-   * Reads a whole body, which then holds its length of room until `giveBack`.
+   * Reads a whole body, which then holds its length of room until `giveBack`. One that is `busy` or `too_large` may go on
+   * coming: it is for the caller to `drain`.
    * @param bytesMax the route's limit, of bytes as received.
    */
-  read(request: IncomingMessage, bytesMax: number, done: (fault: BodyFault | null, body: Buffer) => void): void {
+  read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
     const announced = announcedBytes(request)
-    const fault = this.#faultBefore(announced, bytesMax)
-    if (fault !== null) {
-      this.#turns.drain(request)
-      done(fault, emptyBody)
+    // An announced length is only looked at: who sends slowly holds no more than has come.
+    const isTooLarge = announced > bytesMax
+    if (
+      isTooLarge ||
+      (announced > this.#limits.smallBytesMax && !this.#makeRoom(announced, this.#limits.largeBytesMax))
+    ) {
+      done(isTooLarge ? 'too_large' : 'busy', emptyBody)
       return
     }
-    const reader = new BodyReader(this, announced, bytesMax, (fault, body) => {
+    const takesTurns = !(announced <= this.#limits.smallBytesMax)
+    const reader = new BodyReader(this, request, announced, bytesMax, (fault, body) => {
+      this.#slow.delete(reader)
       request.removeListener('data', onData)
       request.removeListener('end', onEnd)
-      request.removeListener('error', onGone)
       request.removeListener('close', onGone)
-      if (fault !== null && fault !== 'broken') this.#turns.drain(request)
+      if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
     })
-    const takesTurns = !(announced <= this.#limits.smallBytesMax)
     const onData = (chunk: Buffer) => {
       if (takesTurns) this.#turns.noteRead(request, chunk.length)
       reader.add(chunk)
     }
     const onEnd = () => reader.end()
+    // Without a listener of its own, an error of the request is only this.
     const onGone = () => reader.fail('broken')
     request.on('data', onData)
     request.on('end', onEnd)
-    request.on('error', onGone)
     request.on('close', onGone)
+    this.#slow.add(reader)
   }
 
-  /** Once the answer is out, or nobody waits for it any more, and `work` is over, a body of so many bytes is not needed. */
+  /** Reads and lets go of what comes of a body that nobody wants. @param response not begun. */
+  drain(request: IncomingMessage, response: ServerResponse): void {
+    this.#drained.add(request, response)
+  }
+
+  /**
+   * Gives back the room of a body that was read, once `work` on it is over and its answer is made. For how long the client
+   * takes to read that, the body is not needed.
+   */
   giveBack(bytes: number, response: ServerResponse, work: Promise<void> | null): void {
     if (bytes === 0) return
     const give = () => this.give(bytes)
-    const isLongWork = work !== null && bytes > this.#limits.smallBytesMax
-    const close = isLongWork ? () => void work.then(give, give) : give
-    if (response.closed) close()
-    else response.once('close', close)
+    const giveWhenAnswered = () => {
+      if (response.writableEnded || response.closed) give()
+      else response.once('close', give)
+    }
+    if (work === null) giveWhenAnswered()
+    else work.then(giveWhenAnswered, giveWhenAnswered)
   }
 
-  /** @param bodyBytes of the body as far as it is known, which tells whether it is a large one. */
-  take(bytes: number, bodyBytes: number): boolean {
-    if (!this.#fits(bytes, bodyBytes)) return false
+  /** For `BodyReader`. */
+  grow(bytes: number, reader: BodyReader): boolean {
+    const { announced, arrivedBytes } = reader
+    const { bytesMax, partsBytesMax, largeBytesMax, smallBytesMax } = this.#limits
+    // Of a body whose length is not told nobody knows that it is small.
+    const isLarge = !(announced <= smallBytesMax)
+    const isWhole = arrivedBytes === 0 && bytes === announced
+    if (!this.#makeRoom(bytes, isLarge ? largeBytesMax : isWhole ? bytesMax : partsBytesMax, reader)) return false
     this.#heldBytes += bytes
     return true
   }
@@ -94,89 +147,14 @@ export class BodyRoom {
     this.#heldBytes -= bytes
   }
 
-  /** An announced length is only looked at: who sends slowly holds no more than has come. */
-  #faultBefore(announced: number, bytesMax: number): BodyFault | null {
-    if (announced > bytesMax) return 'too_large'
-    return announced > 0 && !this.#fits(announced, announced) ? 'busy' : null
-  }
-
-  #fits(bytes: number, bodyBytes: number): boolean {
-    const { bytesMax, largeBytesMax, smallBytesMax } = this.#limits
-    return this.#heldBytes + bytes <= (bodyBytes > smallBytesMax ? largeBytesMax : bytesMax)
-  }
-}
-
-const emptyBody = Buffer.alloc(0)
-
-/** NaN where the length is not told. */
-export function announcedBytes({ headers }: IncomingMessage): number {
-  return Number(headers['content-length'] ?? Number.NaN)
-}
-
-/** One buffer that doubles: a list of chunks would take a hundred times their bytes when each is one byte long. */
-class BodyReader {
-  readonly #room: BodyRoom
-  readonly #announced: number
-  readonly #bytesMax: number
-  #done: ((fault: BodyFault | null, body: Buffer) => void) | null
-  #buffer = emptyBody
-  #length = 0
-
-  constructor(
-    room: BodyRoom,
-    announced: number,
-    bytesMax: number,
-    done: (fault: BodyFault | null, body: Buffer) => void,
-  ) {
-    this.#room = room
-    this.#announced = announced
-    this.#bytesMax = bytesMax
-    this.#done = done
-  }
-
-  add(chunk: Buffer): void {
-    const length = this.#length + chunk.length
-    if (length > this.#bytesMax) this.fail('too_large')
-    else if (length > this.#buffer.length && !this.#grow(length)) this.fail('busy')
-    else {
-      chunk.copy(this.#buffer, this.#length)
-      this.#length = length
+  /** Ends slow bodies, the slowest first, until there is room for so many bytes more; false where that does not help. */
+  #makeRoom(bytes: number, limit: number, asker?: BodyReader): boolean {
+    while (this.#heldBytes + bytes > limit) {
+      const slowest = this.#slow.takeSlowest()
+      if (slowest === null || slowest === asker) return false
+      this.#onEnded('no_room')
+      slowest.fail('busy')
     }
-  }
-
-  end(): void {
-    if (!Number.isNaN(this.#announced) && this.#length !== this.#announced) {
-      this.fail('broken')
-      return
-    }
-    const spare = this.#buffer.length - this.#length
-    const body = spare === 0 ? this.#buffer : Buffer.from(this.#buffer.subarray(0, this.#length))
-    this.#room.give(spare)
-    this.#settle(null, body)
-  }
-
-  fail(fault: BodyFault): void {
-    if (this.#done === null) return
-    this.#room.give(this.#buffer.length)
-    this.#buffer = emptyBody
-    this.#settle(fault, emptyBody)
-  }
-
-  #settle(fault: BodyFault | null, body: Buffer): void {
-    const done = this.#done
-    this.#done = null
-    done?.(fault, body)
-  }
-
-  #grow(length: number): boolean {
-    const largest = Number.isNaN(this.#announced) ? this.#bytesMax : this.#announced
-    const capacity = Math.min(Math.max(length, this.#buffer.length * 2, firstCapacity), Math.max(largest, length))
-    // Of a body whose length is not told nobody knows that it is small.
-    const bodyBytes = Number.isNaN(this.#announced) ? Number.POSITIVE_INFINITY : this.#announced
-    if (!this.#room.take(capacity - this.#buffer.length, bodyBytes)) return false
-    const grown = capacity > firstCapacity ? Buffer.allocUnsafeSlow(capacity) : Buffer.allocUnsafe(capacity)
-    this.#buffer.copy(grown, 0, 0, this.#length)
-    this.#buffer = grown
     return true
   }
 }

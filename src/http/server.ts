@@ -14,11 +14,12 @@ import {
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
+import { type BodyFault, emptyBody } from './body-reader.ts'
 import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './cors.ts'
-import { announcedBytes, type BodyFault, BodyRoom } from './request-bodies.ts'
+import { BodyRoom } from './request-bodies.ts'
 import { requestIdHeader, requestIdMaker } from './request-id.ts'
 import { type Route, type RouteGroup, sendError } from './route.ts'
-import { answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
+import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
@@ -34,9 +35,8 @@ export interface HttpServerOptions {
   readonly newUuid?: () => string
 }
 
-const emptyBody = Buffer.alloc(0)
-/** In the place of a body that there was no room for. */
-const noRoom = Symbol('noRoom')
+/** In the place of a body that was refused: its request is answered all the same, in the words of its route. */
+const refusedBodies = { busy: Symbol('busy'), too_large: Symbol('too large') } as const
 const genericBusy = wireError(503, 'transient_error', 'transient error, please retry')
 /** Source: docs/wire/ingestion.md 1.3. */
 const busySecondsMax = 30
@@ -51,7 +51,7 @@ function unusedFactory(): never {
 }
 
 /** Timeouts keep slow clients from holding what others need; idle keep-alive outlives the usual proxies'. */
-const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000 }
+const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000, checkedEveryMs: 2_000 }
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, metrics, bodyRoom = new BodyRoom(), random = Math.random, newUuid = randomUUID } = options
@@ -76,6 +76,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     },
     clientErrorHandler: answerUnreadableRequest,
     genReqId: requestIdMaker(newUuid),
+    // Node looks every 30 s otherwise, and would give headers that never end four times their time.
+    http: { connectionsCheckingInterval: connectionTimeouts.checkedEveryMs },
     requestTimeout: connectionTimeouts.requestMs,
     keepAliveTimeout: connectionTimeouts.keepAliveMs,
     forceCloseConnections: 'idle',
@@ -92,10 +94,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   server.addContentTypeParser('*', ({ raw, routeOptions }, _payload, done) => {
     bodyRoom.read(raw, routeOptions.bodyLimit, (fault, body) => {
       if (fault === null) done(null, body)
-      else if (fault === 'busy') done(null, noRoom)
-      else done(errorOfFault(fault))
+      else if (fault === 'stalled') answerStalledRequest(raw)
+      else if (fault === 'broken') done(brokenBody())
+      else done(null, refusedBodies[fault])
     })
   })
+  // Fastify would answer one without a content type itself, whatever its path.
+  server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
   const methodsOfPath = new Map<string, Set<string>>()
   for (const route of options.routes) {
@@ -111,7 +116,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   // Methods beyond the usual ones have no routes: whether they meet a known path is found out here.
   const patterns = [...methodsOfPath].map(([path, methods]) => ({ path, pattern: patternOf(path), methods }))
   server.setNotFoundHandler((request, reply) => {
-    giveBackUnused(request, reply)
+    letGoOfBody(request, reply)
     const path = request.url.split('?', 1)[0]!
     const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
     if (known === undefined) {
@@ -136,11 +141,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       bodyLimit: route.bodyLimitBytes,
       exposeHeadRoute: answersHead(route),
       config: { route },
-      onRequest: beforeBody(route, cors),
+      onRequest: beforeBody(route, cors, bodyRoom),
       handler: (request, reply) => {
         showContentType(request)
         if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
-        const readsNow = route.method === 'GET' && route.takesBodyOfGet === true && hasBody(request)
+        // Fastify leaves the body of a GET alone.
+        const readsNow = route.method === 'GET' && hasBody(request)
         const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
         return work as unknown as undefined
       },
@@ -157,9 +163,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
 
   function handle(route: Route, guarded: boolean, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
-    if (request.body === noRoom) return refuseForNow(route, request, reply)
-    // With no content-length and no content-type Fastify leaves the body undefined.
-    if (!Buffer.isBuffer(request.body)) request.body = emptyBody
+    if (!Buffer.isBuffer(request.body)) {
+      if (typeof request.body === 'symbol') return refuseBody(route, request, reply)
+      // With no content-length and no content-type Fastify leaves the body undefined.
+      request.body = emptyBody
+    }
     // Its length now: a thread may get its memory.
     const { length } = request.body as Buffer
     let work: Promise<void> | null = null
@@ -173,26 +181,35 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
 
   /** Of a request that nothing is done with. */
-  function giveBackUnused(request: FastifyRequest, reply: FastifyReply): void {
+  function letGoOfBody(request: FastifyRequest, reply: FastifyReply): void {
     if (Buffer.isBuffer(request.body)) bodyRoom.giveBack(request.body.length, reply.raw, null)
+    else if (hasBody(request)) bodyRoom.drain(request.raw, reply.raw)
   }
 
-  /** Fastify leaves the body of a GET alone. */
   async function readThenHandle(...[route, guarded, request, reply]: Parameters<typeof handle>): Promise<void> {
+    if (route.takesBodyOfGet !== true) {
+      bodyRoom.drain(request.raw, reply.raw)
+      return handle(route, guarded, request, reply)
+    }
     const { fault, body } = await new Promise<{ fault: BodyFault | null; body: Buffer }>(resolve => {
       bodyRoom.read(request.raw, route.bodyLimitBytes, (fault, body) => resolve({ fault, body }))
     })
-    if (fault === 'too_large' || fault === 'broken') {
+    if (fault === 'stalled') return answerStalledRequest(request.raw)
+    if (fault === 'broken') {
       reply.header('connection', 'close')
-      return answerError(errorOfFault(fault), route, request, reply)
+      return answerError(brokenBody(), route, request, reply)
     }
-    request.body = fault === null ? body : noRoom
+    request.body = fault === null ? body : refusedBodies[fault]
     await handle(route, guarded, request, reply)
   }
 
-  /** What still comes of the body is read and let go, so that the client gets to see its answer. */
-  function refuseForNow(route: Route, request: FastifyRequest, reply: FastifyReply): void {
-    if (Number.isNaN(announcedBytes(request.raw))) reply.header('connection', 'close')
+  /** What still comes of it is read and let go, so that the client gets to see its answer. */
+  function refuseBody(route: Route, request: FastifyRequest, reply: FastifyReply): void {
+    bodyRoom.drain(request.raw, reply.raw)
+    if (request.body === refusedBodies.too_large) {
+      answerError(tooLargeBody(), route, request, reply)
+      return
+    }
     const spread = route.group === 'capture' ? Math.floor(random() * busySecondsMax) : 0
     reply.header('retry-after', String(route.retryAfterSeconds ?? 1 + spread))
     sendError(reply, route.busy ?? genericBusy, route.encodeError)
@@ -215,7 +232,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         done()
       },
       handler: (request, reply) => {
-        giveBackUnused(request, reply)
+        letGoOfBody(request, reply)
         if (request.method !== 'OPTIONS' || cors === null)
           return refuseMethod({ group, echoes }, methods, request, reply) as unknown as undefined
         if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
@@ -295,7 +312,7 @@ export async function closeServer(server: FastifyInstance): Promise<void> {
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
 
 /** What happens to a request of a route while its body is still outside. */
-function beforeBody(route: Route, cors: string | null): OnRequest {
+function beforeBody(route: Route, cors: string | null, bodyRoom: BodyRoom): OnRequest {
   const { stalled, echoes, beforeBody: judge } = route
   if (stalled === undefined && echoes === undefined && judge === undefined && cors === null)
     return hideUnreadableContentType
@@ -304,7 +321,7 @@ function beforeBody(route: Route, cors: string | null): OnRequest {
     if (echoes !== undefined) echo(echoes, request, reply)
     if (judge !== undefined) {
       if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
-      if (!judge(request, reply)) return
+      if (!judge(request, reply)) return bodyRoom.drain(request.raw, reply.raw)
     }
     hideUnreadableContentType(request, reply, done)
   }
@@ -314,8 +331,11 @@ function hasBody({ headers }: FastifyRequest): boolean {
   return (headers['content-length'] ?? '0') !== '0' || headers['transfer-encoding'] !== undefined
 }
 
-function errorOfFault(fault: 'too_large' | 'broken'): Error & { code?: string; statusCode?: number } {
-  if (fault === 'too_large') return new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
+function tooLargeBody(): Error {
+  return new errorCodes.FST_ERR_CTP_BODY_TOO_LARGE()
+}
+
+function brokenBody(): Error {
   return Object.assign(new Error('The request did not arrive.'), { statusCode: 400 })
 }
 

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 import { headersForPage, isOfPage } from './cors.ts'
+import { isDraining } from './drained-bodies.ts'
 import type { Route } from './route.ts'
 
 const requestFaults: Record<string, WireError> = {
@@ -41,9 +42,18 @@ export function noteAnswered({ raw }: FastifyRequest): void {
   unreadRequests.delete(raw.socket)
 }
 
+/** A client gets this long to read its answer and close; then the connection is cut, so that none stays half open. */
+const lingerMs = 2_000
+
+/** A request whose body comes too slowly: answered as one whose time is over. */
+export function answerStalledRequest({ socket }: IncomingMessage): void {
+  answerUnreadableRequest(Object.assign(new Error('stalled'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
+}
+
 /** For Fastify, as its `clientErrorHandler`. */
 export function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  // One that was answered already has only its body left to be read.
+  if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
     socket.destroy()
     return
   }
@@ -57,6 +67,7 @@ export function answerUnreadableRequest(error: Error & { code?: string }, socket
     ...(unread === undefined ? {} : ownHeaders(unread)),
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.end(`HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}\r\n${lines.join('')}\r\n${body}`)
 }
 

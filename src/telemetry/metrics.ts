@@ -132,6 +132,12 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       help: 'Bytes of the bodies of requests that are not answered yet.',
       registers,
     }),
+    requestBodiesEnded: new Counter({
+      name: 'pennon_request_bodies_ended_total',
+      help: 'Bodies that were ended as they came in: stalled, or too slow while others needed the room.',
+      labelNames: ['why'],
+      registers,
+    }),
     logQueueRecords: new Gauge({
       name: 'pennon_log_queue_records',
       help: 'Records waiting for the log to commit.',

@@ -1,0 +1,109 @@
+// One body as it comes in. What has come is charged, never what was announced: the first piece is kept as it is, and a body
+// in several pieces gets one buffer that doubles. A list of pieces would take a hundred times their bytes when each is one
+// byte long.
+
+import type { IncomingMessage } from 'node:http'
+import { type IncomingBody, Pace } from './slow-bodies.ts'
+
+/** `busy`: there is no room now. `too_large`: over the route's limit. `stalled`: it comes too slowly. `broken`: its sender is gone. */
+export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
+
+export type BodyDone = (fault: BodyFault | null, body: Buffer) => void
+
+/** Where a reader gets its room from, and gives it back to. */
+export interface ReaderRoom {
+  /** Room for so many bytes more of a body; false when there is none. */
+  grow(bytes: number, reader: BodyReader): boolean
+  give(bytes: number): void
+}
+
+export const emptyBody = Buffer.alloc(0)
+/** What two small pieces are put into. */
+const secondCapacity = 1024
+
+/** NaN where the length is not told. */
+export function announcedBytes({ headers }: IncomingMessage): number {
+  return Number(headers['content-length'] ?? Number.NaN)
+}
+
+export class BodyReader implements IncomingBody {
+  readonly pace = new Pace()
+  /** NaN: not told. */
+  readonly announced: number
+  readonly #room: ReaderRoom
+  readonly #request: IncomingMessage
+  readonly #bytesMax: number
+  readonly #done: BodyDone
+  #isOver = false
+  #buffer: Buffer = emptyBody
+  #length = 0
+
+  constructor(room: ReaderRoom, request: IncomingMessage, announced: number, bytesMax: number, done: BodyDone) {
+    this.#room = room
+    this.#request = request
+    this.announced = announced
+    this.#bytesMax = bytesMax
+    this.#done = done
+  }
+
+  get arrivedBytes(): number {
+    return this.#length
+  }
+
+  get isPaused(): boolean {
+    return this.#request.isPaused()
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#isOver) return
+    const length = this.#length + chunk.length
+    if (length > this.#bytesMax) this.fail('too_large')
+    else if (length <= this.#buffer.length) {
+      chunk.copy(this.#buffer, this.#length)
+      this.#length = length
+    } else if (this.#grow(length, chunk)) this.#length = length
+    else this.fail('busy')
+  }
+
+  end(): void {
+    if (this.#isOver) return
+    if (!Number.isNaN(this.announced) && this.#length !== this.announced) {
+      this.fail('broken')
+      return
+    }
+    const spare = this.#buffer.length - this.#length
+    const body = spare === 0 ? this.#buffer : Buffer.from(this.#buffer.subarray(0, this.#length))
+    this.#room.give(spare)
+    this.#settle(null, body)
+  }
+
+  fail(fault: BodyFault): void {
+    if (this.#isOver) return
+    this.#room.give(this.#buffer.length)
+    this.#buffer = emptyBody
+    this.#settle(fault, emptyBody)
+  }
+
+  #settle(fault: BodyFault | null, body: Buffer): void {
+    this.#isOver = true
+    this.#done(fault, body)
+  }
+
+  /** Into a buffer that holds `chunk` as well. */
+  #grow(length: number, chunk: Buffer): boolean {
+    const isFirst = this.#length === 0
+    const capacity = isFirst ? length : this.#capacityFor(length)
+    if (!this.#room.grow(capacity - this.#buffer.length, this)) return false
+    // Node gives each piece memory of its own; one that is a part of something larger would keep all of that.
+    const grown = isFirst && chunk.buffer.byteLength === length ? chunk : Buffer.allocUnsafeSlow(capacity)
+    this.#buffer.copy(grown, 0, 0, this.#length)
+    if (grown !== chunk) chunk.copy(grown, this.#length)
+    this.#buffer = grown
+    return true
+  }
+
+  #capacityFor(length: number): number {
+    const largest = Number.isNaN(this.announced) ? this.#bytesMax : this.announced
+    return Math.min(Math.max(length, this.#buffer.length * 2, secondCapacity), Math.max(largest, length))
+  }
+}

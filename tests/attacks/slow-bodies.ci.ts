@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
+import { eventually } from '../support/eventually.ts'
+import { startPennon, testPersonalKey } from '../support/pennon.ts'
+
+const KiB = 1024
+
+/** With a second port for the private API. */
+async function pennonWithAdminPort(t: { after: (done: () => unknown) => void }) {
+  const pennon = await startPennon({
+    settings: { PENNON_ADMIN_PORT: '0', PENNON_LOG_LEVEL: 'error' },
+    waitForProcessing: false,
+  })
+  const onEnd: RawConnections[] = []
+  t.after(() => {
+    for (const attack of onEnd) attack.end()
+    return pennon.stop()
+  })
+  return { pennon, onEnd, adminUrl: /Private API +(http:\S+)/.exec(pennon.output())![1]! }
+}
+
+async function heldBytes(adminUrl: string): Promise<number> {
+  const response = await fetch(`${adminUrl}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
+  return Number(/^pennon_request_body_bytes(?:\{.*\})? (\d+)/m.exec(await response.text())![1])
+}
+
+const partOf = (path: string, announced: number, sent: number) =>
+  Buffer.concat([
+    Buffer.from(
+      `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${announced}\r\n\r\n`,
+    ),
+    Buffer.alloc(sent, '{'),
+  ])
+
+function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void {
+  for (const [status, { counts }] of [
+    ['200', answered.flags],
+    ['200', answered.capture],
+    ['201', answered.writes],
+  ] as const)
+    assert.deepEqual(Object.keys(counts), [status], figures(answered))
+}
+
+describe('bodies that never end', () => {
+  it('take no more room than what has come of them, however many there are', { timeout: 120_000 }, async t => {
+    const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
+    const attack = await rawConnections({ port: pennon.port, count: 4_200, text: partOf('/batch/', 64 * KiB, 1) })
+    onEnd.push(attack)
+    const held = await eventually(async () => (await heldBytes(adminUrl)) || undefined, { what: 'their bytes' })
+    const answered = await bystander(pennon, { adminUrl })
+    t.diagnostic(`4,200 connections with 1 byte of 64 KiB: ${held} bytes held; meanwhile ${figures(answered)}`)
+    assertAllServed(answered)
+    // Each has brought a byte.
+    assert.ok(held <= 4_200 * KiB, `${held} bytes`)
+  })
+
+  it('are ended when they bring next to nothing', { timeout: 120_000 }, async t => {
+    const { pennon, onEnd } = await pennonWithAdminPort(t)
+    const attacks: RawConnections[] = []
+    for (const text of [partOf('/batch/', 64 * KiB, 1), partOf('/flags', 64 * KiB, 60 * KiB), partOf('/e/', 9, 0)])
+      attacks.push(await rawConnections({ port: pennon.port, count: 20, text }))
+    onEnd.push(...attacks)
+    const startedMs = performance.now()
+    // One byte a second is no progress.
+    const dribble = setInterval(() => attacks[0]!.write('x'), 1_000)
+    t.after(() => clearInterval(dribble))
+    let answers = ''
+    attacks[0]!.sockets[0]!.on('data', text => {
+      answers += text
+    })
+    const isOver = () => attacks.every(attack => attack.openCount() === 0)
+    await eventually(isOver, { timeoutMs: 40_000, what: 'the end of the connections' })
+    t.diagnostic(`60 connections that bring nothing were ended after ${Math.round(performance.now() - startedMs)} ms`)
+    assert.match(answers, /^HTTP\/1\.1 408 /)
+    assert.match(answers, /"body_read_timeout"/)
+  })
+
+  it('make room for others when they fill all of it', { timeout: 120_000 }, async t => {
+    const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
+    // 280 MiB, each nearly whole: what has come of them is far more than the room.
+    const attack = await rawConnections({
+      port: pennon.port,
+      count: 4_480,
+      text: partOf('/batch/', 64 * KiB, 64 * KiB - 1),
+    })
+    onEnd.push(attack)
+    const held = await heldBytes(adminUrl)
+    const answered = await bystander(pennon, { adminUrl, rounds: 60 })
+    t.diagnostic(`280 MiB of bodies that lack a byte: ${held} bytes held; meanwhile ${figures(answered)}`)
+    assertAllServed(answered)
+    // A body that comes in parts, which nothing tells from theirs at first, finds room as soon as theirs are known to stand still.
+    const inParts = await eventually(
+      async () => {
+        const body = JSON.stringify({ api_key: 'nobody', batch: [], padding: 'x'.repeat(300 * KiB) })
+        const response = await fetch(`${pennon.url}/batch/`, { method: 'POST', body })
+        await response.arrayBuffer()
+        return response.status !== 503 && response.status
+      },
+      { timeoutMs: 8_000, what: 'an answer to a large body' },
+    )
+    assert.equal(inParts, 400)
+  })
+})

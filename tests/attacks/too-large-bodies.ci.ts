@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import { describe, it } from 'node:test'
+import { bystander, figures, rawConnections } from '../support/attack.ts'
+import { startPennon } from '../support/pennon.ts'
+
+const MiB = 1024 * 1024
+
+/** As old SDKs send: all of the body first, then the answer is read. The status, or the code of a broken connection. */
+function send(url: string, bytes: number): Promise<string> {
+  return new Promise(resolve => {
+    const headers = { 'content-type': 'application/json', 'content-length': bytes }
+    const sent = request(url, { method: 'POST', agent: false, headers }, answer => {
+      answer.resume().on('close', () => resolve(String(answer.statusCode)))
+    })
+    sent.on('error', (cause: NodeJS.ErrnoException) => resolve(cause.code ?? cause.message))
+    sent.end(Buffer.alloc(bytes, 'x'))
+  })
+}
+
+/** Of requests one after the other, how many were answered what. */
+async function answersTo(url: string, bytes: number, count: number): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (let index = 0; index < count; index++) {
+    const answer = await send(url, bytes)
+    counts[answer] = (counts[answer] ?? 0) + 1
+  }
+  return counts
+}
+
+describe('a body over the limit', () => {
+  it('is answered 413, which its client gets to see each time', { timeout: 120_000 }, async t => {
+    const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' }, waitForProcessing: false })
+    t.after(() => pennon.stop())
+    const batch = await answersTo(`${pennon.url}/batch/`, 21 * MiB, 20)
+    const replay = await answersTo(`${pennon.url}/s/`, 27 * MiB, 10)
+    const flags = await answersTo(`${pennon.url}/flags?v=2`, 3 * MiB, 20)
+    t.diagnostic(`21 MiB to /batch/: ${JSON.stringify(batch)}; 27 MiB to /s/: ${JSON.stringify(replay)}`)
+    t.diagnostic(`3 MiB to /flags: ${JSON.stringify(flags)}`)
+    assert.deepEqual([batch, replay, flags], [{ 413: 20 }, { 413: 10 }, { 413: 20 }])
+  })
+
+  it('is no way to keep others out, however many are sent without end', { timeout: 120_000 }, async t => {
+    const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
+    const headers = 'POST /batch/ HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n'
+    const attack = await rawConnections({ port: pennon.port, count: 300, text: headers })
+    t.after(() => {
+      attack.end()
+      return pennon.stop()
+    })
+    const flood = setInterval(() => {
+      for (const socket of attack.sockets)
+        if (socket.writable && !socket.writableNeedDrain) socket.write(Buffer.alloc(256 * 1024))
+    }, 50)
+    t.after(() => clearInterval(flood))
+    const before = process.cpuUsage()
+    const answered = await bystander(pennon, { rounds: 60 })
+    const cpu = process.cpuUsage(before)
+    t.diagnostic(
+      `300 senders without end: ${figures(answered)}; the senders took ${Math.round((cpu.user + cpu.system) / 1000)} ms of CPU`,
+    )
+    assert.deepEqual([answered.flags.counts, answered.capture.counts], [{ 200: 60 }, { 200: 60 }])
+  })
+})
