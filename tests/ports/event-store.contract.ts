@@ -197,6 +197,37 @@ export function eventStoreContract(adapter: string, open: () => Promise<OpenedEv
       })
     }
 
+    for (const descending of [true, false])
+      it(`cuts a page of large events, and the next one begins where it ends: ${descending ? 'newest' : 'oldest'} first`, async () => {
+        const projectId = newProject()
+        const large = JSON.stringify({ text: 'x'.repeat(900_000) })
+        // Copies count once, and the one with the highest version is the one that is read.
+        const sizes = [large, '{}', large, large, '{}', large, '{}', large, large, '{}']
+        const events = sizes.map((propertiesJson, n) =>
+          anEvent({ projectId, distinctId: `d${n}`, timestampMs: novemberMs + Math.floor(n / 2), propertiesJson }),
+        )
+        await insert({ events: [...events, { ...events[1]!, propertiesJson: large }] })
+        await insert({ events: [events[1]!] })
+        const seen: string[] = []
+        const pages: number[] = []
+        for (let after: EventCursor | undefined; ; ) {
+          const query = { projectId, descending, limit: 1_000, ...(after === undefined ? {} : { after }) }
+          const page = await subject.store.listEvents(query)
+          const bytes = page.events.reduce((sum, event) => sum + event.propertiesJson.length, 0)
+          assert.ok(bytes <= 4 * 1024 * 1024, `${bytes} bytes of ${page.events.length} events`)
+          seen.push(...page.events.map(({ distinctId }) => distinctId))
+          pages.push(page.events.length)
+          if (page.next === null) break
+          after = page.next
+        }
+        assert.ok(pages.length > 1 && pages[0]! > 1, `pages of ${pages}`)
+        assert.deepEqual(seen.toSorted(), events.map(({ distinctId }) => distinctId).toSorted())
+        assert.deepEqual(
+          await subject.store.findEvent(projectId, events[4]!.uuid).then(found => found?.distinctId),
+          'd4',
+        )
+      })
+
     it('filters by name, distinct id, uuid and time, bounds exclusive', async () => {
       const projectId = newProject()
       const events = [1, 2, 3].map(n =>

@@ -2,18 +2,15 @@
 // costs delays the worker: nearly always there is no copy, and then only the uuids of a few granules are read. It goes
 // the way of the inserts, so that queries of people, however many, do not hold the worker up.
 
-import { ClickHouseError, TupleParam } from '@clickhouse/client'
+import { ClickHouseError } from '@clickhouse/client'
 import { identityKey } from '#core/events/charge-once.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
 import { isUuid } from './event-queries.ts'
 import { isStorableTime } from './event-rows.ts'
+import { askedIdentities, identityLists } from './identity-lists.ts'
 
-/** A form field of the server holds 128 KiB: a unit of UTF-16 is three bytes at most, or two when it is escaped. */
-const listCharsMax = 40_000
-/** What an identity has beside its texts. */
-const charsPerIdentity = 80
 /** No event that was captured is named with more. */
 const textCharsMax = 1000
 /** 4 MB: what 10,000 ordinary identities need twice over. */
@@ -28,7 +25,7 @@ export async function findChargedTimes(
   identities: readonly EventIdentity[],
 ): Promise<(number | null)[]> {
   const times = new Map<string, number>()
-  const lists = listsOf(identities.filter(isStorable))
+  const lists = identityLists(identities.filter(isStorable))
   for (let from = 0; from < lists.length; from += listsPerQueryMax)
     await findIn(clients, lists.slice(from, from + listsPerQueryMax).flat(), times)
   return identities.map(identity => times.get(identityKey(identity)) ?? null)
@@ -66,39 +63,21 @@ async function ask(
   database: string,
   identities: readonly EventIdentity[],
 ): Promise<ChargedRow[]> {
-  const lists = listsOf(identities)
-  const params = lists.map((_, index) => `{ids${index}:Array(Tuple(UInt32, Date32, String, String, UUID))}`)
-  const asked = `(SELECT arrayJoin(arrayConcat(${params.join(', ')})) AS id)`
+  const { prewhere, where, params } = askedIdentities(identities)
   const result = await client.query({
     query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
         toUnixTimestamp64Milli(argMax(charged_at, row_version))
       FROM ${database}.events
-      PREWHERE uuid IN (SELECT id.5 FROM ${asked})
-      WHERE (project_id, toDate32(timestamp), event, distinct_id, uuid)
-          IN (SELECT id.1, id.2, id.3, id.4, id.5 FROM ${asked})
+      PREWHERE ${prewhere}
+      WHERE ${where}
         AND import_job_id = 0
       GROUP BY project_id, day, event, distinct_id, uuid`,
-    query_params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, list.map(tupleOf)])),
-    use_multipart_params: true, // thousands of identities do not fit a URL
+    query_params: params,
+    use_multipart_params: true,
     format: 'JSONCompactEachRow',
     clickhouse_settings: { max_execution_time: querySecondsMax },
   })
   return result.json<ChargedRow>()
-}
-
-function listsOf(identities: readonly EventIdentity[]): EventIdentity[][] {
-  const lists: EventIdentity[][] = []
-  let charCount = Number.POSITIVE_INFINITY
-  for (const identity of identities) {
-    const chars = charsPerIdentity + identity.event.length + identity.distinctId.length
-    charCount += chars
-    if (charCount > listCharsMax) {
-      lists.push([])
-      charCount = chars
-    }
-    lists.at(-1)!.push(identity)
-  }
-  return lists
 }
 
 /** What no row can have is not asked for: the server would refuse the question. */
@@ -106,10 +85,6 @@ function isStorable({ uuid, timestampMs, event, distinctId }: EventIdentity): bo
   return (
     isUuid(uuid) && isStorableTime(timestampMs) && event.length <= textCharsMax && distinctId.length <= textCharsMax
   )
-}
-
-function tupleOf({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): TupleParam {
-  return new TupleParam([projectId, new Date(timestampMs).toISOString().slice(0, 10), event, distinctId, uuid])
 }
 
 function identityOfRow([projectId, day, event, distinctId, uuid]: ChargedRow): EventIdentity {

@@ -1,12 +1,16 @@
 // Lists of single events. Each identity is seen once (`FINAL`), person ids are those of today, and whatever a caller
-// sends travels as a query parameter, never as SQL. Two steps keep it light: the page is found by narrow columns, and
-// only its rows are read in full.
+// sends travels as a query parameter, never as SQL. Three steps keep it light: the page is found by narrow columns, cut by
+// the sizes of its rows, and only what is left of it is read in full.
 
+import { TupleParam } from '@clickhouse/client'
 import type { Lane } from '#core/events/captured-event.ts'
-import type { PersonMode } from '#core/events/stored-event.ts'
+import { identityKey } from '#core/events/charge-once.ts'
+import type { EventIdentity, PersonMode } from '#core/events/stored-event.ts'
 import { type JsonValue, numberOf, textOf } from '#core/json.ts'
 import type { EventCursor, EventQuery, EventView } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
+import { type AskedIdentities, askedIdentities, utcDayOf } from './identity-lists.ts'
+import { rowsInTurns } from './rows-in-turns.ts'
 
 export interface EventPage {
   readonly events: readonly EventView[]
@@ -24,29 +28,144 @@ interface Filter {
 const identity = 'toDate32(timestamp), event, distinct_id, uuid'
 const tieBreak = 'sipHash64(event, distinct_id)'
 
+/** Of the texts of one page; one event may pass it. A thousand usual events have less. */
+const pageBytesMax = 4 * 1024 * 1024
+
 /** One page; see `EventStore.listEvents`. */
 export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
   const filter = filterOf(query)
   if (filter === null) return { events: [], next: null }
   const order = query.descending ? 'DESC' : 'ASC'
-  const orderBy = `ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order}`
-  const statement = `SELECT ${viewColumns} FROM events FINAL
-    WHERE project_id = {project:UInt32} AND (${identity}) IN (
-      SELECT ${identity} FROM events FINAL
-      WHERE ${filter.conditions.join(' AND ')} AND toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}
-      ${orderBy} LIMIT {rows:UInt32}
-    ) ${orderBy}`
-  const rows: EventRow[] = []
+  const places: Place[] = []
   for await (const days of dayWindows(client, filter, order, signal)) {
-    const params = { ...filter.params, ...days, rows: query.limit + 1 - rows.length }
-    rows.push(...(await readRows(client, statement, params, signal)))
-    if (rows.length > query.limit) break
+    const bounds = 'toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}'
+    const params = { ...filter.params, ...days, rows: query.limit + 1 - places.length }
+    const conditions = [...filter.conditions, bounds]
+    places.push(...(await findPlaces(client, query.projectId, { conditions, params, order }, signal)))
+    if (places.length > query.limit) break
   }
-  const page = rows.slice(0, query.limit)
-  const events = await withPersonsOfToday(client, query.projectId, page.map(viewOfRow), signal)
+  const page = await fittingPlaces(client, places.slice(0, query.limit), signal)
+  const events = await readEvents(client, query.projectId, page, signal)
   const last = page.at(-1)
-  const next = rows.length > query.limit && last !== undefined ? cursorOfRow(last) : null
-  return { events, next }
+  return { events, next: places.length > page.length && last !== undefined ? cursorOf(last) : null }
+}
+
+/** An event of a page, by its narrow columns. */
+interface Place extends EventIdentity {
+  readonly tieBreak: string
+}
+
+async function findPlaces(
+  client: ClickHouseClient,
+  projectId: number,
+  of: { conditions: readonly string[]; params: Record<string, unknown>; order: 'ASC' | 'DESC' },
+  signal: AbortSignal,
+): Promise<Place[]> {
+  const { conditions, params, order } = of
+  const result = await client.query({
+    query: `SELECT toUnixTimestamp64Milli(timestamp), event, distinct_id, toString(uuid), toString(${tieBreak})
+      FROM events FINAL WHERE ${conditions.join(' AND ')}
+      ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
+    query_params: params,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[time: number | string, event: string, id: string, uuid: string, tie: string]>()
+  return rows.map(([time, event, distinctId, uuid, tie]) => ({
+    ...{ projectId, timestampMs: Number(time), event, distinctId, uuid, tieBreak: tie },
+  }))
+}
+
+/**
+ * As many as fit a page, one at least. Lengths alone are read, of every copy and without FINAL, which would gather the
+ * texts of a whole block first.
+ */
+async function fittingPlaces(
+  client: ClickHouseClient,
+  places: readonly Place[],
+  signal: AbortSignal,
+): Promise<readonly Place[]> {
+  if (places.length <= 1) return places
+  const { prewhere, where, params } = askedPlaces(places)
+  const result = await client.query({
+    query: `SELECT toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
+        max(length(properties) + 2 * length(person_properties) + 3 * length(elements_chain))
+      FROM events PREWHERE ${prewhere} WHERE ${where} GROUP BY day, event, distinct_id, uuid`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[day: number, event: string, id: string, uuid: string, bytes: number | string]>()
+  const { projectId } = places[0]!
+  const bytesOf = new Map(
+    rows.map(([day, event, distinctId, uuid, bytes]) => [
+      identityKey({ projectId, timestampMs: day * dayMs, event, distinctId, uuid }),
+      Number(bytes),
+    ]),
+  )
+  let bytes = 0
+  const end = places.findIndex((place, index) => {
+    bytes += bytesOf.get(identityKey(place)) ?? 0
+    return bytes > pageBytesMax && index > 0
+  })
+  return end === -1 ? places : places.slice(0, end)
+}
+
+const dayMs = 86_400_000
+
+/** In the order of the places. */
+async function readEvents(
+  client: ClickHouseClient,
+  projectId: number,
+  places: readonly Place[],
+  signal: AbortSignal,
+): Promise<readonly EventView[]> {
+  if (places.length === 0) return []
+  const { prewhere, where, params } = askedPlaces(places)
+  const result = await client.query({
+    query: `SELECT ${viewColumns} FROM events FINAL PREWHERE ${prewhere} WHERE ${where}`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const views = (await rowsInTurns<EventRow>(result)).map(viewOfRow)
+  const viewOf = new Map(views.map(view => [identityKey(view), view]))
+  const found = places.flatMap(place => viewOf.get(identityKey(place)) ?? [])
+  return withPersonsOfToday(client, projectId, found, signal)
+}
+
+/** Longer texts, which none has that was captured, do not go into a parameter: what tells events apart stands for them. */
+const askedTextCharsMax = 1_000
+
+function askedPlaces(places: readonly Place[]): AskedIdentities {
+  const isShort = ({ event, distinctId }: Place) => Math.max(event.length, distinctId.length) <= askedTextCharsMax
+  const short = places.filter(isShort)
+  if (short.length === places.length) return askedIdentities(short)
+  const asked = '(SELECT arrayJoin({places:Array(Tuple(Date32, UUID, UInt64))}) AS place)'
+  const long = {
+    prewhere: `uuid IN (SELECT place.2 FROM ${asked})`,
+    where: `(toDate32(timestamp), uuid, ${tieBreak}) IN (SELECT place.1, place.2, place.3 FROM ${asked})
+      AND project_id = {project:UInt32}`,
+    params: {
+      project: places[0]!.projectId,
+      places: places
+        .filter(place => !isShort(place))
+        .map(place => new TupleParam([utcDayOf(place.timestampMs), place.uuid, BigInt(place.tieBreak)])),
+    },
+  }
+  if (short.length === 0) return long
+  const { prewhere, where, params } = askedIdentities(short)
+  return {
+    prewhere: `(${prewhere} OR ${long.prewhere})`,
+    where: `(${where} OR ${long.where})`,
+    params: { ...params, ...long.params },
+  }
+}
+
+function cursorOf({ timestampMs, uuid, tieBreak: tie }: Place): EventCursor {
+  return { timestampMs, uuid, tieBreak: tie }
 }
 
 /** Rows that the first window of a list has at least, and the factor from one window to the next. */
@@ -95,17 +214,14 @@ export async function findEvent(
 ): Promise<EventView | null> {
   if (!isUuid(uuid)) return null
   // Without FINAL the inner query reads one column of the project; every copy has the same identity.
-  const rows = await readRows(
-    client,
-    `SELECT ${viewColumns} FROM events FINAL
-     WHERE project_id = {project:UInt32} AND (${identity}) IN (
-       SELECT DISTINCT ${identity} FROM events WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000
-     ) ORDER BY timestamp DESC LIMIT 1`,
-    { project: projectId, uuid },
-    signal,
-  )
-  const events = await withPersonsOfToday(client, projectId, rows.map(viewOfRow), signal)
-  return events[0] ?? null
+  const conditions = [
+    'project_id = {project:UInt32}',
+    `(${identity}) IN (
+      SELECT DISTINCT ${identity} FROM events WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000)`,
+  ]
+  const params = { project: projectId, uuid, rows: 1 }
+  const latest = await findPlaces(client, projectId, { conditions, params, order: 'DESC' }, signal)
+  return (await readEvents(client, projectId, latest, signal))[0] ?? null
 }
 
 /** @returns null when nothing can match: an id that is no UUID. */
@@ -239,28 +355,12 @@ type EventRow = [
   personCreatedAtMs: number | string,
   personPropertiesJson: string,
   personMode: PersonMode,
-  tieBreak: string,
 ]
 
 const viewColumns = `project_id, toString(uuid), event, distinct_id, toUnixTimestamp64Milli(timestamp),
   toUnixTimestamp64Milli(captured_at), toUnixTimestamp64Milli(created_at), lane, historical_migration, import_job_id,
   properties, elements_chain, toString(person_id), toUnixTimestamp64Milli(person_created_at), person_properties,
-  person_mode, toString(${tieBreak})`
-
-async function readRows(
-  client: ClickHouseClient,
-  query: string,
-  params: Record<string, unknown>,
-  signal: AbortSignal,
-): Promise<EventRow[]> {
-  const result = await client.query({
-    query,
-    query_params: params,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
-  })
-  return result.json<EventRow>()
-}
+  person_mode`
 
 /** A server may be set to write 64-bit numbers as text. */
 function viewOfRow(row: EventRow): EventView {
@@ -282,10 +382,6 @@ function viewOfRow(row: EventRow): EventView {
     personPropertiesJson: row[14],
     personMode: row[15],
   }
-}
-
-function cursorOfRow(row: EventRow): EventCursor {
-  return { timestampMs: Number(row[4]), uuid: row[1], tieBreak: row[16] }
 }
 
 export function isUuid(text: string): boolean {

@@ -5,6 +5,7 @@ import type { Lane } from '#core/events/captured-event.ts'
 import { decodeRejectSource } from '#core/events/reject-source.ts'
 import type { RejectedCursor, RejectedFilter, RejectedQuery, RejectedView } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
+import { rowsInTurns } from './rows-in-turns.ts'
 
 /** Of the bodies of one page; one body may pass it. */
 const pageBytesMax = 8 * 1024 * 1024
@@ -92,7 +93,7 @@ async function readRows(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  return result.json<RejectedRow>()
+  return rowsInTurns<RejectedRow>(result)
 }
 
 async function findReplayedTimes(

@@ -1,6 +1,7 @@
 // Answers of the private API as values, and what a failure of a store looks like to a caller.
 
 import { PortError } from '#ports/port-error.ts'
+import { inSlices } from '#services/in-slices.ts'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 
 export interface Answer {
@@ -17,6 +18,24 @@ export function answer(status: number, value: unknown): Answer {
 /** A list whose items are JSON text already. @param head what stands before `results`. */
 export function listAnswer(head: object, items: readonly string[]): Answer {
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${items.join(',')}]}` }
+}
+
+/** A list of megabytes: the event loop has its turn between the items. */
+export async function longListAnswer<T>(
+  head: object,
+  items: readonly T[],
+  encode: (item: T) => string,
+): Promise<Answer> {
+  return listAnswer(head, await inSlices(encodeEach(items, encode)))
+}
+
+function* encodeEach<T>(items: readonly T[], encode: (item: T) => string): Generator<undefined, string[]> {
+  const texts: string[] = []
+  for (const item of items) {
+    texts.push(encode(item))
+    yield
+  }
+  return texts
 }
 
 export const noContent: Answer = { status: 204, json: null }

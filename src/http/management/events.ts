@@ -4,7 +4,15 @@ import Type from 'typebox'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/event-store.ts'
 import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management.ts'
-import { type Answer, answerFromEventStore, invalid, invalidInput, notFoundHere, refusal } from './answers.ts'
+import {
+  type Answer,
+  answerFromEventStore,
+  invalid,
+  invalidInput,
+  longListAnswer,
+  notFoundHere,
+  refusal,
+} from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { pinnedBounds, readBound } from './instants.ts'
@@ -104,10 +112,7 @@ async function listEvents(deps: ManagementDeps, call: ProjectCall<typeof eventsQ
   )
   const pinned = pinnedBounds(after.value, before.value)
   const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
-  return {
-    status: 200,
-    json: `{"next":${JSON.stringify(nextAddress)},"results":[${events.map(encodeEvent).join(',')}]}`,
-  }
+  return longListAnswer({ next: nextAddress }, events, encodeEvent)
 }
 
 function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {

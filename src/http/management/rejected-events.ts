@@ -19,7 +19,16 @@ import {
 } from '#wire/management.ts'
 import { knownRejectReasons } from '#wire/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, answerFromEventStore, invalid, invalidInput, missing, refusal } from './answers.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  invalid,
+  invalidInput,
+  longListAnswer,
+  missing,
+  refusal,
+} from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { pinnedBounds, readBound } from './instants.ts'
@@ -103,7 +112,9 @@ async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQ
   )
   const pinned = pinnedBounds(filter.value.afterMs, filter.value.beforeMs)
   const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
-  return answer(200, { next: nextAddress, previous: null, results: rejected.map(encodeRejectedEvent) })
+  return longListAnswer({ next: nextAddress, previous: null }, rejected, reject =>
+    JSON.stringify(encodeRejectedEvent(reject)),
+  )
 }
 
 async function findRejected(
