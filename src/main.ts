@@ -101,6 +101,32 @@ a project that is refused ends it with exit code 2.
   .action(async (options: TailOptions) => (await import('./commands/tail/tail.ts')).tail(options))
 
 program
+  .command('backup <file>')
+  .description('write everything of an instance into one file, while it runs')
+  .addHelpText(
+    'after',
+    `
+State, log, events and the encryption key, of PENNON_DATA; run it as the user of the instance, with its settings. Nothing that
+was answered before the command began is missing after a restore, and nothing is counted twice. The file is a tar with
+checksums, for its owner alone. What is in PostgreSQL (DATABASE_URL) or in a ClickHouse of yours (CLICKHOUSE_URL) is not in it.
+
+  $ PENNON_DATA=/var/lib/pennon pennon backup /backups/pennon-2026-11-22.tar`,
+  )
+  .action(async (file: string) => (await import('./commands/backup.ts')).backup(file))
+
+program
+  .command('restore <file>')
+  .description('bring a backup back into an empty PENNON_DATA')
+  .addHelpText(
+    'after',
+    `
+Every file of the backup is checked before any comes into place; a damaged one is named, and nothing is changed.
+
+  $ PENNON_DATA=/var/lib/pennon pennon restore /backups/pennon-2026-11-22.tar`,
+  )
+  .action(async (file: string) => (await import('./commands/restore.ts')).restore(file))
+
+program
   .command('config')
   .description('list every setting with its value and origin; secrets are masked')
   .option('--json', 'print JSON')

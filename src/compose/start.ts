@@ -5,6 +5,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { removeEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { removeAbandonedFreezes } from '#adapters/clickhouse-embedded/event-files.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import {
   hasLogSegments,
@@ -80,6 +81,7 @@ export async function judgeReturnedState(config: Config, found: ReturnedState): 
 
 /** Arguments of the child that runs the embedded engine; new port and passwords with each call. */
 export async function prepareEngineChild(config: Config): Promise<readonly string[]> {
+  removeAbandonedFreezes(config.dataFolder)
   return (await prepareEngine(config.dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })).args
 }
 

@@ -22,3 +22,29 @@ export function findSqliteSchema(dataFolder: string): number | null {
     }
   })
 }
+
+/** Where the worker stands in each lane, by the state in a folder that nobody else uses. @throws PortError */
+export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {
+  return translating(() => {
+    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
+    try {
+      const rows = database.prepare<[], { lane: string; offset: number }>('SELECT lane, "offset" FROM log_position')
+      return new Map(rows.all().map(({ lane, offset }) => [lane, Number(offset)]))
+    } finally {
+      database.close()
+    }
+  })
+}
+
+/** What SQLite finds wrong with the state in a folder; null: nothing. @throws PortError */
+export function findSqliteDamage(dataFolder: string): string | null {
+  return translating(() => {
+    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
+    try {
+      const found = String(database.pragma('quick_check(1)', { simple: true }))
+      return found === 'ok' ? null : found
+    } finally {
+      database.close()
+    }
+  })
+}

@@ -14,20 +14,26 @@ import {
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteWords } from '#adapters/sql/migration.ts'
 import type { StateSchema } from '#adapters/sql/schema.ts'
+import { copyBeforeMigration } from './copy-before-migration.ts'
 import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs } from './open-sqlite.ts'
 
 /**
- * Brings the state of a data folder up to the newest schema, creating it when there is none.
+ * Brings the state of a data folder up to the newest schema, creating it when there is none. One that changes is copied
+ * first.
  * @throws SchemaTooNewError, or PortError when the file cannot be opened or written.
  */
 export async function migrateSqlite(dataFolder: string): Promise<void> {
-  const db = kyselyOn(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
   try {
-    await migrateState(db, { words: sqliteWords })
+    const upgraded = await copyBeforeMigration(dataFolder)
+    const db = kyselyOn(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
+    try {
+      await migrateState(db, { words: sqliteWords })
+    } finally {
+      await db.destroy()
+    }
+    upgraded()
   } catch (cause) {
     throw statePortError(cause)
-  } finally {
-    await db.destroy()
   }
 }
 

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { blockBytes, decodeTarHeader, encodeTarHeader } from './tar-header.ts'
+import { BackupDamagedError, unpackBackup } from './unpack-backup.ts'
+import { createBackup } from './write-backup.ts'
+
+const options = { nowMs: () => Date.UTC(2026, 10, 22), checkStop: () => undefined }
+const longName = `events/store/store/abc/${'0'.repeat(36)}/1-202611_1_1000_12/${'p'.repeat(60)}.cmrk4`
+
+function folderOf(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A backup of three files, and an empty folder to unpack it in. */
+async function aBackup(t: TestContext) {
+  const folder = folderOf(t)
+  const [path, target, large] = [join(folder, 'b.tar'), join(folder, 'out'), join(folder, 'large')]
+  writeFileSync(large, Buffer.alloc(2_500_000, 'abc'))
+  mkdirSync(target)
+  const writer = await createBackup(path, options)
+  await writer.addText('backup.json', '{}\n')
+  await writer.addFile('state.db', large)
+  await writer.addText(longName, '')
+  await writer.finish()
+  await writer.close()
+  return { folder, path, target }
+}
+
+describe('a backup file', () => {
+  it('comes out as it went in, and only its owner may read it', async t => {
+    const { path, target } = await aBackup(t)
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+    assert.deepEqual(await unpackBackup(path, target), ['backup.json', 'state.db', longName])
+    assert.deepEqual(readFileSync(join(target, 'state.db')), Buffer.alloc(2_500_000, 'abc'))
+    assert.equal(statSync(join(target, 'state.db')).mode & 0o777, 0o600)
+    assert.equal(readFileSync(join(target, longName), 'utf8'), '')
+  })
+
+  it('is a tar like any other, whose checksums are checked by the tools of the system', async t => {
+    const { path, target } = await aBackup(t)
+    execFileSync('tar', ['xf', path], { cwd: target })
+    const told = execFileSync('sha256sum', ['-c', 'SHA256SUMS'], { cwd: target, encoding: 'utf8' })
+    assert.equal(told, ['backup.json', 'state.db', longName].map(name => `${name}: OK\n`).join(''))
+  })
+
+  it('is refused with the name of the file inside, wherever a byte of it changed', async t => {
+    const { folder, path } = await aBackup(t)
+    const whole = readFileSync(path)
+    const stateAt = 2 * blockBytes
+    for (const [at, complaint] of [
+      [stateAt + blockBytes + 1_200_000, /^state\.db in it is damaged$/],
+      [blockBytes + 1, /^backup\.json in it is damaged$/],
+      [stateAt + 20, /^it is damaged behind backup\.json$/],
+      [20, /^it is damaged at its beginning$/],
+      [whole.indexOf('SHA256SUMS') + blockBytes + 3, /damaged/],
+      [whole.indexOf('SHA256SUMS') + blockBytes + 70, /damaged|missing|no checksum/],
+    ] as const) {
+      const broken = Buffer.from(whole)
+      broken[at]! ^= 1
+      await assertRefused(folder, broken, complaint)
+    }
+  })
+
+  it('is refused when it was cut short, wherever', async t => {
+    const { folder, path } = await aBackup(t)
+    const whole = readFileSync(path)
+    for (const length of [0, 100, blockBytes, 1_000_000, whole.length - 2 * blockBytes])
+      await assertRefused(folder, whole.subarray(0, length), /ends .*before it is complete/)
+    const atSums = whole.indexOf('SHA256SUMS')
+    const withoutSums = Buffer.concat([whole.subarray(0, atSums), Buffer.alloc(2 * blockBytes)])
+    await assertRefused(folder, withoutSums, /it has no SHA256SUMS/)
+  })
+
+  it('never leads out of the folder that it is unpacked in', async t => {
+    const folder = folderOf(t)
+    for (const name of ['../state.db', '/etc/passwd', 'log/../../x', 'log/./x'])
+      await assertRefused(folder, Buffer.concat([encodeTarHeader({ name, size: 0 }, 0), Buffer.alloc(1024)]), /holds/)
+  })
+})
+
+describe('the header of a file in a tar', () => {
+  it('keeps names of up to 255 characters and sizes beyond 8 GiB', () => {
+    for (const header of [
+      { name: 'a', size: 0 },
+      { name: longName, size: 8 ** 11 - 1 },
+      { name: `${'d'.repeat(150)}/${'f'.repeat(100)}`, size: 8 ** 11 },
+      { name: 'state.db', size: 3 * 2 ** 40 },
+    ])
+      assert.deepEqual(decodeTarHeader(encodeTarHeader(header, 0)), header)
+    assert.throws(() => encodeTarHeader({ name: 'x'.repeat(101), size: 0 }, 0), /too long/)
+    assert.throws(() => encodeTarHeader({ name: 'two words', size: 0 }, 0), /cannot stand/)
+  })
+})
+
+async function assertRefused(folder: string, bytes: Buffer, complaint: RegExp): Promise<void> {
+  const [path, target] = [join(folder, 'broken.tar'), join(folder, 'broken')]
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(target)
+  writeFileSync(path, bytes)
+  await assert.rejects(unpackBackup(path, target), error => {
+    assert.ok(error instanceof BackupDamagedError, String(error))
+    assert.match(error.message, complaint)
+    return true
+  })
+  assert.ok(!readdirSync(folder).includes('state.db'))
+}

@@ -1,0 +1,99 @@
+// Unpacks a backup into a folder and checks every file of it against the checksums at its end. Nothing of it may be used
+// before this has returned.
+
+import { createHash } from 'node:crypto'
+import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { blockBytes, decodeTarHeader, paddingOf } from './tar-header.ts'
+import { checksumsName } from './write-backup.ts'
+
+/** With a line for people that names the file inside, where one is known. */
+export class BackupDamagedError extends Error {}
+
+const chunkBytes = 1024 * 1024
+
+/**
+ * @param folder is there, and empty.
+ * @param onBytes told of the place in the backup that was reached.
+ * @returns names of what was unpacked.
+ * @throws BackupDamagedError, system errors.
+ */
+export async function unpackBackup(
+  path: string,
+  folder: string,
+  onBytes: (bytes: number) => void = () => undefined,
+): Promise<readonly string[]> {
+  const found = new Map<string, string>()
+  const source = await open(path, 'r')
+  try {
+    const { size: total } = await source.stat()
+    const header = Buffer.alloc(blockBytes)
+    for (let at = 0; ; ) {
+      const read = await source.read(header, 0, blockBytes, at)
+      const entry = read.bytesRead < blockBytes ? 'cut' : decodeTarHeader(header)
+      if (entry === null) break
+      if (entry === 'cut' || entry === 'damaged' || at + blockBytes + entry.size > total)
+        throw headerFault(entry, found)
+      if (!isInside(entry.name) || found.has(entry.name))
+        throw new BackupDamagedError(`it holds ${JSON.stringify(entry.name)}, which no backup of Pennon's does`)
+      found.set(entry.name, await unpackFile(source, at + blockBytes, entry.size, join(folder, entry.name)))
+      at += blockBytes + entry.size + paddingOf(entry.size)
+      onBytes(at)
+    }
+  } finally {
+    await source.close()
+  }
+  await compareSums(found, folder)
+  return [...found.keys()].filter(name => name !== checksumsName)
+}
+
+function headerFault(entry: unknown, found: ReadonlyMap<string, string>): BackupDamagedError {
+  const behind = [...found.keys()].at(-1)
+  const place = behind === undefined ? 'at its beginning' : `behind ${behind}`
+  return new BackupDamagedError(
+    entry === 'damaged' ? `it is damaged ${place}` : `it ends ${place}, before it is complete`,
+  )
+}
+
+/** Relative, without a way out of the folder. */
+function isInside(name: string): boolean {
+  return name.split('/').every(part => /^[\w.-]+$/.test(part) && part !== '.' && part !== '..')
+}
+
+async function unpackFile(source: FileHandle, from: number, size: number, path: string): Promise<string> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const hash = createHash('sha256')
+  const target = await open(path, 'wx', 0o600)
+  try {
+    const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, Math.max(size, 1)))
+    for (let at = 0; at < size; ) {
+      const { bytesRead } = await source.read(buffer, 0, Math.min(buffer.length, size - at), from + at)
+      if (bytesRead === 0) throw new BackupDamagedError('it became shorter while it was read')
+      const chunk = buffer.subarray(0, bytesRead)
+      hash.update(chunk)
+      await target.writeFile(chunk)
+      at += bytesRead
+    }
+    await target.sync()
+  } finally {
+    await target.close()
+  }
+  return hash.digest('hex')
+}
+
+async function compareSums(found: ReadonlyMap<string, string>, folder: string): Promise<void> {
+  if (!found.has(checksumsName)) throw new BackupDamagedError(`it has no ${checksumsName}: it is not complete`)
+  const lines = (await readFile(join(folder, checksumsName), 'utf8')).split('\n').slice(0, -1)
+  const told = new Map<string, string>()
+  for (const line of lines) {
+    const [, sum, name] = /^([0-9a-f]{64}) {2}(.+)$/.exec(line) ?? []
+    if (name === undefined) throw new BackupDamagedError(`${checksumsName} in it is damaged`)
+    told.set(name, sum!)
+  }
+  for (const [name, sum] of found)
+    if (name !== checksumsName && told.get(name) !== sum)
+      throw new BackupDamagedError(
+        told.has(name) ? `${name} in it is damaged` : `${name} in it has no checksum: ${checksumsName} is damaged`,
+      )
+  for (const name of told.keys()) if (!found.has(name)) throw new BackupDamagedError(`${name} is missing in it`)
+}

@@ -1,0 +1,88 @@
+// Writes a backup: a tar of plain files whose last one, SHA256SUMS, names the SHA-256 of every other, so that
+// `sha256sum -c SHA256SUMS` checks an unpacked one by hand. What belongs into it is decided elsewhere.
+
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { blockBytes, encodeTarHeader, paddingOf } from './tar-header.ts'
+
+export const checksumsName = 'SHA256SUMS'
+
+export interface BackupWriter {
+  /** Bytes written so far. */
+  readonly bytes: number
+  /** As long as the file was at the first look; @throws when it is shorter at the end. */
+  addFile(name: string, path: string): Promise<void>
+  addText(name: string, text: string): Promise<void>
+  /** Adds the checksums; the file is on the disk when this returns. */
+  finish(): Promise<void>
+  close(): Promise<void>
+}
+
+const chunkBytes = 1024 * 1024
+
+/**
+ * @param path of a file that is not there yet; only its owner may read it.
+ * @param options.checkStop throws when the work is to be given up; asked before each chunk.
+ */
+export async function createBackup(
+  path: string,
+  options: { nowMs: () => number; checkStop: () => void },
+): Promise<BackupWriter> {
+  const file = await open(path, 'wx', 0o600)
+  const sums: string[] = []
+  const buffer = Buffer.allocUnsafe(chunkBytes)
+  let bytes = 0
+
+  async function write(chunk: Uint8Array): Promise<void> {
+    await file.writeFile(chunk)
+    bytes += chunk.byteLength
+  }
+
+  async function addText(name: string, text: string): Promise<void> {
+    const content = Buffer.from(text)
+    await write(encodeTarHeader({ name, size: content.length }, options.nowMs()))
+    await write(content)
+    await write(Buffer.alloc(paddingOf(content.length)))
+    sums.push(`${createHash('sha256').update(content).digest('hex')}  ${name}\n`)
+  }
+
+  async function addFile(name: string, from: string): Promise<void> {
+    const source = await open(from, 'r')
+    try {
+      const { size } = await source.stat()
+      await write(encodeTarHeader({ name, size }, options.nowMs()))
+      const hash = createHash('sha256')
+      for (let at = 0; at < size; ) {
+        options.checkStop()
+        const read = await readFull(source, buffer, at, Math.min(chunkBytes, size - at))
+        if (read === 0) throw new Error(`${from} became shorter while it was copied`)
+        const chunk = buffer.subarray(0, read)
+        hash.update(chunk)
+        await write(chunk)
+        at += read
+      }
+      await write(Buffer.alloc(paddingOf(size)))
+      sums.push(`${hash.digest('hex')}  ${name}\n`)
+    } finally {
+      await source.close()
+    }
+  }
+
+  return {
+    get bytes() {
+      return bytes
+    },
+    addFile,
+    addText,
+    finish: async () => {
+      await addText(checksumsName, sums.join(''))
+      await write(Buffer.alloc(2 * blockBytes))
+      await file.sync()
+    },
+    close: () => file.close(),
+  }
+}
+
+async function readFull(file: FileHandle, buffer: Buffer, position: number, length: number): Promise<number> {
+  return (await file.read(buffer, 0, length, position)).bytesRead
+}

@@ -1,0 +1,134 @@
+// The files of the embedded event store as of one moment, for a backup: parts are never written again, so the engine gives
+// hard links to those of now (FREEZE), and what tells it about its tables lies beside them in small files. A folder with
+// nothing else in it is one that the engine starts on.
+
+import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { createClickHouseClients } from '../clickhouse/clickhouse-clients.ts'
+import { engineFolder, readEngineEndpoint } from './engine-endpoint.ts'
+
+export interface EventFile {
+  /** Below the data folder, with `/`. */
+  readonly name: string
+  readonly path: string
+  readonly bytes: number
+}
+
+export interface EventFiles {
+  readonly files: readonly EventFile[]
+  /** Gives the room back that the files take beside the ones in use. */
+  release(): void
+}
+
+/** Of tables of a few rows the query is answered in milliseconds; of many parts in seconds. */
+const freezeTimeoutSeconds = 60
+/** Of letters, digits and underscores: anything else is a `%` and two digits in the folder's name. */
+const freezeName = /^backup_(\d+)$/
+
+/** Beside a running engine. @throws PortError `unavailable` when it does not answer. */
+export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> {
+  removeAbandonedFreezes(dataFolder)
+  const name = `backup_${process.pid}`
+  const frozen = join(shadowFolder(dataFolder), name)
+  const release = () => rmSync(frozen, { recursive: true, force: true })
+  const clients = createClickHouseClients({
+    endpoint: () => readEngineEndpoint(dataFolder),
+    queryTimeoutSeconds: freezeTimeoutSeconds,
+  })
+  const parts: string[] = []
+  try {
+    await clients.write(async (client, database) => {
+      parts.length = 0
+      release() // of a first try that lost its connection
+      const shown = await client.query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })
+      for (const [table] of await shown.json<[string]>()) {
+        const done = await client.query({
+          query: `ALTER TABLE ${database}.\`${table}\` FREEZE WITH NAME '${name}'`,
+          format: 'JSONEachRow',
+          clickhouse_settings: { alter_partition_verbose_result: 1 },
+        })
+        for (const { part_backup_path: path } of await done.json<{ part_backup_path: string }>()) parts.push(path)
+      }
+    })
+    const missing = parts.find(path => !existsSync(join(path, 'checksums.txt')) || !path.startsWith(`${frozen}/store/`))
+    if (missing !== undefined) throw new Error(`the engine says that it froze ${missing}, which is not there`)
+    return { files: filesOf(dataFolder, frozen), release }
+  } catch (error) {
+    release()
+    throw error
+  } finally {
+    await clients.close()
+  }
+}
+
+/** Of a store whose engine is stopped, and stays so; none where there was none. */
+export function stoppedEventFiles(dataFolder: string): EventFiles {
+  removeAbandonedFreezes(dataFolder)
+  return { files: filesOf(dataFolder, storeFolder(dataFolder)), release: () => undefined }
+}
+
+/** Links of backups that were killed: they keep the room of parts that the engine has merged away. */
+export function removeAbandonedFreezes(dataFolder: string): void {
+  for (const name of namesIn(shadowFolder(dataFolder))) {
+    const pid = Number(freezeName.exec(name)?.[1])
+    if (pid > 0 && !isAlive(pid)) rmSync(join(shadowFolder(dataFolder), name), { recursive: true, force: true })
+  }
+}
+
+/** @param partsFolder has `store/<3 characters>/<uuid of a table>/<part>` in it. */
+function filesOf(dataFolder: string, partsFolder: string): EventFile[] {
+  const store = storeFolder(dataFolder)
+  const files: EventFile[] = []
+  const add = (path: string, place: string) => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (stats?.isFile()) files.push({ name: `events/store/${place}`, path, bytes: stats.size })
+  }
+  for (const name of namesIn(join(store, 'metadata'))) add(join(store, 'metadata', name), `metadata/${name}`)
+  for (const table of tableFolders(store))
+    for (const name of namesIn(join(store, table))) add(join(store, table, name), `${table}/${name}`)
+  for (const table of tableFolders(partsFolder))
+    for (const part of namesIn(join(partsFolder, table)).filter(name => isPart(join(partsFolder, table, name))))
+      for (const path of filesBelow(join(partsFolder, table, part)))
+        add(path, `${table}/${part}/${relative(join(partsFolder, table, part), path)}`)
+  return files
+}
+
+/** Tables, and the definitions of all tables of a database. */
+function tableFolders(folder: string): string[] {
+  return namesIn(join(folder, 'store')).flatMap(start =>
+    namesIn(join(folder, 'store', start)).map(uuid => `store/${start}/${uuid}`),
+  )
+}
+
+/** Not what a merge or an insert was writing when the engine ended. */
+function isPart(path: string): boolean {
+  return existsSync(join(path, 'checksums.txt')) && !/\/(tmp|delete)[^/]*$/.test(path)
+}
+
+/** A part may have parts of its own: projections. */
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+}
+
+function namesIn(folder: string): string[] {
+  return statSync(folder, { throwIfNoEntry: false })?.isDirectory() ? readdirSync(folder) : []
+}
+
+function storeFolder(dataFolder: string): string {
+  return join(engineFolder(dataFolder), 'store')
+}
+
+function shadowFolder(dataFolder: string): string {
+  return join(storeFolder(dataFolder), 'shadow')
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (cause) {
+    return (cause as { code?: string }).code === 'EPERM'
+  }
+}

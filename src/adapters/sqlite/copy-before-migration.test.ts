@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { migrateState, migrations } from '#adapters/sql/migrate-state.ts'
+import { sqliteWords } from '#adapters/sql/migration.ts'
+import { findSqliteSchema } from './find-schema.ts'
+import { kyselyOn, migrateSqlite } from './kysely-on-sqlite.ts'
+import { openStateForWriting, stateFileOf } from './open-sqlite.ts'
+
+const newest = migrations.at(-1)!.version
+
+/** A state as a version with so many migrations left it, with one project in it. */
+async function stateOf(t: TestContext, count: number): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  await applyTo(folder, count)
+  return folder
+}
+
+async function applyTo(folder: string, count: number): Promise<void> {
+  const db = kyselyOn(openStateForWriting(folder, 0), 'immediate')
+  await migrateState(db, { words: sqliteWords, migrations: migrations.slice(0, count) })
+  await db.destroy()
+}
+
+function copiesIn(folder: string): string[] {
+  return readdirSync(folder).filter(name => name.includes('before'))
+}
+
+function markOf(path: string): unknown {
+  const database = new Database(path)
+  try {
+    return database.prepare('SELECT value FROM revision').pluck().get()
+  } finally {
+    database.close()
+  }
+}
+
+function setMark(folder: string, value: number): void {
+  const database = openStateForWriting(folder, 0)
+  database.prepare('UPDATE revision SET value = ?').run(value)
+  database.close()
+}
+
+describe('a state whose schema changes', () => {
+  it('is copied first, as it was, readable by nobody else; the version of before runs on the copy', async t => {
+    const folder = await stateOf(t, 2)
+    setMark(folder, 71)
+    const umask = process.umask(0o077)
+    t.after(() => process.umask(umask))
+    await migrateSqlite(folder)
+    assert.equal(findSqliteSchema(folder), newest)
+    assert.deepEqual(copiesIn(folder), ['state.db.before-0003'])
+    const copy = join(folder, 'state.db.before-0003')
+    assert.equal(statSync(copy).mode & 0o777, 0o600)
+
+    for (const suffix of ['', '-wal', '-shm']) rmSync(stateFileOf(folder) + suffix, { force: true })
+    renameSync(copy, stateFileOf(folder))
+    assert.equal(findSqliteSchema(folder), 2)
+    assert.equal(markOf(stateFileOf(folder)), 71)
+    await applyTo(folder, 2)
+  })
+
+  it('is copied again by each upgrade, and the copies of earlier ones go', async t => {
+    const folder = await stateOf(t, 2)
+    copyFileSync(stateFileOf(folder), join(folder, 'state.db.before-0002'))
+    copyFileSync(stateFileOf(folder), join(folder, 'state.db.before-0003')) // brought back by copying, and gone on with
+    setMark(folder, 72)
+    await migrateSqlite(folder)
+    assert.deepEqual(copiesIn(folder), ['state.db.before-0003'])
+    assert.equal(markOf(join(folder, 'state.db.before-0003')), 72)
+  })
+
+  it('keeps the copy of before the first step when an upgrade is cut short between two', async t => {
+    const folder = await stateOf(t, 2)
+    setMark(folder, 73)
+    copyFileSync(stateFileOf(folder), join(folder, 'state.db.before-0003.upgrading'))
+    await applyTo(folder, 3)
+    setMark(folder, 74)
+    await migrateSqlite(folder)
+    assert.deepEqual(copiesIn(folder), ['state.db.before-0003'])
+    assert.equal(markOf(join(folder, 'state.db.before-0003')), 73)
+  })
+
+  it('is not copied when nothing changes, nor when there was none', async t => {
+    const folder = await stateOf(t, 0)
+    await migrateSqlite(folder)
+    await migrateSqlite(folder)
+    assert.deepEqual(copiesIn(folder), [])
+  })
+})

@@ -1,0 +1,64 @@
+// A copy of the state as it was before its schema changes: migrations only go forward, and this is the way back to the
+// version of before. The last one is kept, beside the state.
+
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { findSqliteSchema } from './find-schema.ts'
+import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
+
+const copyName = /^state\.db\.before-(\d{4})(\.upgrading)?$/
+/** In one step: writers would make a copy in several begin anew. */
+const allPages = 0x7fffffff
+
+/**
+ * Copies the state to `state.db.before-NNNN`, by the first number that its migrations lack, unless it lacks none. Until the
+ * upgrade is through its name ends in `.upgrading`: one that is cut short between two migrations goes on with that copy.
+ * @returns to be called when the upgrade is through; removes older copies.
+ * @throws SchemaTooNewError, SqliteError, PortError, system errors: then the state may not be changed.
+ */
+export async function copyBeforeMigration(dataFolder: string): Promise<() => void> {
+  const version = findSqliteSchema(dataFolder)
+  if (version === null || version === 0 || isNewestSchema(version)) return () => undefined
+  const begun = copiesIn(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
+  const name = begun?.name.replace('.upgrading', '') ?? `state.db.before-${String(version + 1).padStart(4, '0')}`
+  const path = join(dataFolder, name)
+  if (begun === undefined) await copyState(dataFolder, `${path}.upgrading`)
+  return () => {
+    if (existsSync(`${path}.upgrading`)) renameSync(`${path}.upgrading`, path)
+    for (const other of copiesIn(dataFolder))
+      if (other.name !== name) rmSync(join(dataFolder, other.name), { force: true })
+    sync(dataFolder)
+  }
+}
+
+/** On the disk, and under its name only when it is whole. */
+async function copyState(dataFolder: string, path: string): Promise<void> {
+  const draft = `${path}.${process.pid}.draft`
+  const database = openStateForWriting(dataFolder, writerWaitMs)
+  try {
+    await database.backup(draft, { progress: () => allPages })
+    sync(draft)
+    renameSync(draft, path)
+  } finally {
+    database.close()
+    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(draft + suffix, { force: true })
+  }
+  sync(dataFolder)
+}
+
+function copiesIn(dataFolder: string): { name: string; before: number; isUpgrading: boolean }[] {
+  return readdirSync(dataFolder).flatMap(name => {
+    const [, before, upgrading] = copyName.exec(name) ?? []
+    return before === undefined ? [] : [{ name, before: Number(before), isUpgrading: upgrading !== undefined }]
+  })
+}
+
+function sync(path: string): void {
+  const descriptor = openSync(path, 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
+}

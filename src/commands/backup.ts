@@ -1,0 +1,74 @@
+// `pennon backup FILE`: everything of an instance in one file, while it runs or is stopped.
+
+import { setPriority } from 'node:os'
+import { resolve } from 'node:path'
+import { systemClock } from '../adapters/system/clock.ts'
+import { type BackupReport, backUp } from '../compose/backup.ts'
+import { type Config, readConfig } from '../config.ts'
+import { copyProgress } from './copy-progress.ts'
+import { readableBytes } from './readable-bytes.ts'
+import { refuse } from './refuse.ts'
+
+/** Behind the instance, which is answering. */
+const niceness = 10
+
+class Interrupted extends Error {}
+
+export async function backup(file: string): Promise<void> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  process.umask(0o077)
+  setPriority(niceness)
+  let interruptedBy: NodeJS.Signals | null = null
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.on(signal, () => {
+      interruptedBy = signal
+    })
+  const progress = copyProgress('backing up')
+  try {
+    const done = await backUp(read.value, resolve(file), {
+      nowMs: systemClock.nowMs,
+      checkStop: () => {
+        if (interruptedBy !== null) throw new Interrupted()
+      },
+      onProgress: progress.show,
+    })
+    progress.end()
+    if (!done.ok) refuse(done.error)
+    process.stdout.write(whatIsInIt(file, done.value, read.value))
+  } catch (cause) {
+    progress.end()
+    if (!(cause instanceof Interrupted)) throw cause
+    process.stderr.write('pennon: stopped; nothing was left behind\n')
+    process.exit(1)
+  }
+}
+
+function whatIsInIt(
+  file: string,
+  { bytes, isRunning, description, hasEncryptionKey, warnings }: BackupReport,
+  config: Config,
+) {
+  const { schema, events, positions } = description
+  const inIt = [
+    ...(schema === null ? [] : [`state (schema ${schema})`]),
+    ...(events ? ['events'] : []),
+    'log',
+    ...(hasEncryptionKey ? ['encryption key'] : []),
+  ]
+  const from = Object.entries(positions).map(([lane, offset]) => `${lane} ${offset}`)
+  const lines = [
+    `${file}: ${readableBytes(bytes)}, ${isRunning ? 'beside a running instance' : 'of a stopped instance'}`,
+    `  in it: ${inIt.join(', ')}${from.length === 0 ? '' : `; processed up to ${from.join(', ')}`}`,
+    ...(schema === null
+      ? ['  not in it: the state in PostgreSQL. Its dump (pg_dump) has to be older than this file.']
+      : []),
+    ...(events ? [] : ['  not in it: the events in ClickHouse. Their copy has to be newer than this file.']),
+    ...(config.encryptionKeys.length === 0
+      ? []
+      : ['  not in it: PENNON_ENCRYPTION_KEY, without which encrypted payloads are lost.']),
+    ...warnings.map(line => `  ${line}`),
+    '  It holds secrets and data of people: keep it as you keep the data folder. Back with: pennon restore',
+  ]
+  return `${lines.join('\n')}\n`
+}

@@ -1,0 +1,22 @@
+// `pennon restore FILE`: a backup into an empty data folder.
+
+import { resolve } from 'node:path'
+import { restore as restoreBackup } from '../compose/restore.ts'
+import { readConfig } from '../config.ts'
+import { copyProgress } from './copy-progress.ts'
+import { refuse } from './refuse.ts'
+
+export async function restore(file: string): Promise<void> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  process.umask(0o077)
+  const progress = copyProgress('restoring')
+  const done = await restoreBackup(read.value, resolve(file), progress.show)
+  progress.end()
+  if (!done.ok) refuse(done.error)
+  const { description, fileCount } = done.value
+  process.stdout.write(
+    `${read.value.dataFolder} is as it was at ${description.createdAt}: ${fileCount} files of Pennon ${description.pennon}, each checked.\n` +
+      '  Start it in the place of the instance it was made of, never beside it.\n',
+  )
+}

@@ -1,0 +1,171 @@
+// `pennon backup` beside an instance under load, and what comes back of it by `pennon restore`: everything that was
+// acknowledged before the command began, each event once, and every person as the last event said.
+
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { findFaults, nothingFound, patientTarget, startCheckedLoad } from '../faults/checked-load.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { runCommand, startCommand } from '../support/pennon-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** A folder, and an instance on a folder in it that ends with the test whatever becomes of that. */
+async function started(t: TestContext, folder: string, name: string): Promise<Pennon> {
+  const pennon = await startPennon({ dataFolder: join(folder, name) })
+  t.after(() => pennon.killTree().catch(() => undefined))
+  return pennon
+}
+
+/** A folder that is removed behind all that the test started. */
+function testFolder(t: TestContext): string {
+  return tempDir({
+    after: remove =>
+      t.after(async () => {
+        await eventually(() => {
+          remove()
+          return true
+        })
+      }),
+  })
+}
+
+const settingsOf = (folder: string, name: string) => ({ PENNON_DATA: join(folder, name), PENNON_LOG_LEVEL: 'warn' })
+
+async function backedUp(folder: string, name: string, file: string): Promise<void> {
+  const { exitCode, stderr } = await runCommand(settingsOf(folder, name), 'backup', file)
+  assert.equal(exitCode, 0, stderr)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  assert.ok(!existsSync(`${file}.partial`))
+  assert.deepEqual(frozenIn(join(folder, name)), [])
+}
+
+function frozenIn(dataFolder: string): string[] {
+  const shadow = join(dataFolder, 'events', 'store', 'shadow')
+  return existsSync(shadow) ? readdirSync(shadow).filter(name => name.startsWith('backup_')) : []
+}
+
+async function restored(folder: string, name: string, file: string): Promise<void> {
+  const { exitCode, stderr, stdout } = await runCommand(settingsOf(folder, name), 'restore', file)
+  assert.equal(exitCode, 0, stderr)
+  assert.match(stdout, /each checked/)
+}
+
+describe('a backup beside a running instance', () => {
+  it('has everything that was acknowledged before it began, though the worker was behind and the instance was killed', async t => {
+    const folder = testFolder(t)
+    const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
+    const early = startCheckedLoad(() => patientTarget(original), { run: 'early ' })
+    await eventually(() => early.acknowledgedCount() > 300, { timeoutMs: 60_000 })
+    // From here on nothing is processed: the backup has to have it in its log.
+    process.kill(original.childPids().work!, 'SIGSTOP')
+    const processed = early.acknowledgedCount()
+    await eventually(() => early.acknowledgedCount() > processed + 300, { timeoutMs: 60_000 })
+    const sent = await early.stop()
+
+    const late = startCheckedLoad(() => patientTarget(original), { run: 'late ', pauseMs: 20 })
+    const answeredBefore = late.answers.get(200) ?? 0
+    process.kill(original.childPids().work!, 'SIGCONT')
+    await backedUp(folder, 'original', file)
+    assert.ok((late.answers.get(200) ?? 0) > answeredBefore, 'nothing was answered meanwhile')
+    assert.deepEqual([...late.answers.keys()], [200], 'something was refused meanwhile')
+    await original.killTree()
+    late.abandon()
+
+    await restored(folder, 'restored', file)
+    const copy = await started(t, folder, 'restored')
+    t.diagnostic(`${sent.uuids.length} events acknowledged before, ${statSync(file).size} bytes`)
+    assert.doesNotMatch(copy.output(), /ends before the position|missing/)
+    assert.deepEqual(await findFaults(patientTarget(copy), [sent]), nothingFound)
+    // It goes on as any other.
+    const again = startCheckedLoad(() => patientTarget(copy), { run: 'again ' })
+    await eventually(() => again.acknowledgedCount() > 50)
+    assert.deepEqual(await findFaults(patientTarget(copy), [sent, await again.stop()]), nothingFound)
+  })
+
+  it('charges each event once, keeps flags, keys and encrypted payloads', async t => {
+    const folder = testFolder(t)
+    const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
+    const load = startCheckedLoad(() => patientTarget(original))
+    await original.api('POST', '/api/projects/@current/feature_flags/', {
+      ...{ key: 'limits', is_remote_configuration: true, has_encrypted_payloads: true },
+      filters: { groups: [{ rollout_percentage: 100 }], payloads: { true: '{"seats": 50}' } },
+    })
+    await eventually(() => load.acknowledgedCount() > 200, { timeoutMs: 60_000 })
+    const sent = await load.stop()
+    await backedUp(folder, 'original', file)
+    assert.equal(await original.stop(), 0)
+
+    await restored(folder, 'restored', file)
+    const copy = await started(t, folder, 'restored')
+    assert.deepEqual(await findFaults(patientTarget(copy), [sent]), nothingFound)
+    const usage = () =>
+      copy.api<{ results: { events_charged: number }[] }>('GET', '/api/projects/@current/usage/?date_from=-2d')
+    const charged = async () => (await usage()).results.reduce((sum, day) => sum + day.events_charged, 0)
+    await eventually(async () => (await charged()) === sent.liveCount, { timeoutMs: 30_000, what: 'usage' })
+    const payload = await copy.api<string>('GET', '/api/projects/@current/feature_flags/limits/remote_config')
+    assert.deepEqual(JSON.parse(payload), { seats: 50 })
+  })
+
+  it('leaves nothing in the place of a backup that was killed, and the next one takes away what it left', async t => {
+    const folder = testFolder(t)
+    const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
+    // So much that a backup takes a moment.
+    writeFileSync(join(folder, 'original', 'log', 'filler'), Buffer.alloc(400 * 1024 * 1024))
+    await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
+    await original.caughtUp()
+    const begun = startCommand(settingsOf(folder, 'original'), 'backup', file)
+    const tar = join(`${file}.partial`, 'backup.tar')
+    await eventually(() => existsSync(tar) && statSync(tar).size > 0, { timeoutMs: 30_000 })
+    begun.child.kill('SIGKILL')
+    await begun.ended
+    assert.ok(!existsSync(file))
+    assert.equal(frozenIn(join(folder, 'original')).length, 1)
+
+    const stopped = startCommand(settingsOf(folder, 'original'), 'backup', file)
+    await eventually(() => existsSync(tar) && statSync(tar).size > 1024 * 1024, { timeoutMs: 30_000 })
+    stopped.child.kill('SIGINT')
+    assert.match((await stopped.ended).stderr, /nothing was left behind/)
+    assert.deepEqual([existsSync(file), existsSync(`${file}.partial`)], [false, false])
+
+    await backedUp(folder, 'original', file)
+    const twice = await runCommand(settingsOf(folder, 'original'), 'backup', file)
+    assert.deepEqual([twice.exitCode, /is there already/.test(twice.stderr)], [2, true], twice.stderr)
+  })
+
+  it('is refused with the name of the damaged file inside, and before anything is changed', async t => {
+    const folder = testFolder(t)
+    const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
+    await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
+    await original.caughtUp()
+    // Of a stopped instance as well: the rest of this is about the file.
+    assert.equal(await original.stop(), 0)
+    await backedUp(folder, 'original', file)
+
+    const whole = readFileSync(file)
+    for (const inside of ['state.db', 'log/main/0000000000000000.db', 'log/identity', '/data.bin']) {
+      const header = whole.indexOf(inside)
+      assert.ok(header > 0, inside)
+      const broken = Buffer.from(whole)
+      broken[header - (header % 512) + 512 + 30]! ^= 0xff
+      const path = join(folder, 'broken.tar')
+      writeFileSync(path, broken)
+      const { exitCode, stderr } = await runCommand(settingsOf(folder, 'broken'), 'restore', path)
+      assert.equal(exitCode, 2)
+      assert.match(stderr, /cannot be restored: \S+ in it is damaged/)
+      assert.ok(stderr.includes(`${inside} in it`), stderr)
+      assert.deepEqual(
+        readdirSync(join(folder, 'broken')).filter(name => !/lock|children/.test(name)),
+        [],
+      )
+    }
+    await restored(folder, 'broken', file)
+    const full = await runCommand(settingsOf(folder, 'broken'), 'restore', file)
+    assert.equal(full.exitCode, 2)
+    assert.match(full.stderr, /has log, events, state\.db in it already/)
+    mkdirSync(join(folder, 'empty'))
+    const nothing = await runCommand(settingsOf(folder, 'empty'), 'backup', join(folder, 'none.tar'))
+    assert.deepEqual([nothing.exitCode, /There is no state in/.test(nothing.stderr)], [2, true], nothing.stderr)
+  })
+})

@@ -1,0 +1,32 @@
+// A command of the program as a process of its own, with nothing of this one's settings.
+
+import { type ChildProcess, execFile } from 'node:child_process'
+
+export interface Ended {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface RunningCommand {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+}
+
+export function startCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): RunningCommand {
+  let child!: ChildProcess
+  const ended = new Promise<Ended>(resolve => {
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings }
+    child = execFile(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args],
+      { env },
+      (error, stdout, stderr) => resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
+    )
+  })
+  return { child, ended }
+}
+
+export function runCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ended> {
+  return startCommand(settings, ...args).ended
+}
