@@ -23,4 +23,40 @@ describe('packages', () => {
     assert.ok(files.length > 100)
     assert.deepEqual(missing, [])
   })
+
+  // npm checks what it unpacks against these. docs/decisions/0031 says why some have none.
+  it('have a hash in the lock file, all but those that the registry did not have for other platforms', () => {
+    const { '': _, ...packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages as Record<
+      string,
+      Locked
+    >
+    const without = Object.entries(packages).flatMap(([path, { integrity }]) => (integrity === undefined ? [path] : []))
+    assert.deepEqual(
+      without.map(path => path.replace('node_modules/', '')).filter(name => !name.startsWith('@biomejs/cli-')),
+      ['@chdb/lib-darwin-arm64', '@chdb/lib-darwin-x64', '@chdb/lib-linux-arm64-gnu'],
+    )
+    assert.ok(without.every(path => packages[path]!.optional))
+  })
+
+  // A program that a script fetches, or builds, has no hash.
+  it('run no script of theirs, and bring the Node of each platform themselves', () => {
+    const { allowScripts, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
+    const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Locked> }
+    const withScripts = Object.entries(packages).filter(([, { hasInstallScript }]) => hasInstallScript)
+    for (const [path] of withScripts) assert.equal(allowScripts[path.replace('node_modules/', '')], false, path)
+    const nodes = Object.keys(optionalDependencies).filter(name => name.startsWith('node-'))
+    assert.deepEqual(
+      nodes.map(name => [packages[`node_modules/${name}`]!.os, packages[`node_modules/${name}`]!.cpu].join()).sort(),
+      ['darwin,arm64', 'darwin,x64', 'linux,arm64', 'linux,x64'],
+    )
+    assert.equal(new Set(nodes.map(name => optionalDependencies[name])).size, 1)
+  })
 })
+
+interface Locked {
+  readonly integrity?: string
+  readonly optional?: boolean
+  readonly hasInstallScript?: boolean
+  readonly os?: string
+  readonly cpu?: string
+}

@@ -1,0 +1,293 @@
+// What `npm start` installs, and when: with the real npm, on a project of two packages that a registry on loopback serves.
+
+import assert from 'node:assert/strict'
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { eventually } from '../support/eventually.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+interface Registry {
+  readonly url: string
+  integrity(version: string): string
+  /** How often the Node of a version was fetched. */
+  fetched(version: string): number
+  /** Answers for packages wait until this is called again with false. */
+  hold(isHeld: boolean): void
+  /** From now on packages are other ones than their hash says. */
+  tamper(): void
+  close(): void
+}
+
+/** Serves `fake-node` in any version: a package whose program prints it. */
+async function startRegistry(t: TestContext): Promise<Registry> {
+  const folder = tempDir(t)
+  const fetches: string[] = []
+  let held: (() => void)[] | null = null
+  let isTampered = false
+  const packed = (version: string) => {
+    const source = join(folder, version)
+    const file = join(folder, `fake-node-${version}.tgz`)
+    if (!existsSync(file)) {
+      mkdirSync(join(source, 'bin'), { recursive: true })
+      const manifest = { name: 'fake-node', version, bin: { node: 'bin/node' }, scripts: { install: 'touch ran' } }
+      writeFileSync(join(source, 'package.json'), JSON.stringify(manifest))
+      writeFileSync(join(source, 'bin/node'), `#!/bin/sh\necho ${version}\n`, { mode: 0o755 })
+      execFileSync('npm', ['pack', '--loglevel=error', '--pack-destination', folder], { cwd: source })
+    }
+    return readFileSync(file)
+  }
+  const server = createServer(async (request, answer) => {
+    const version = /fake-node-(.+)\.tgz$/.exec(request.url ?? '')?.[1]
+    if (version !== undefined) {
+      fetches.push(version)
+      if (held !== null) await new Promise<void>(resolve => held?.push(resolve))
+      return answer.end(isTampered ? packed('6.6.6') : packed(version))
+    }
+    const { port } = server.address() as AddressInfo
+    const versions = ['1.0.0', '2.0.0'].map(each => {
+      const tarball = `http://127.0.0.1:${port}/fake-node/-/fake-node-${each}.tgz`
+      return [each, { name: 'fake-node', version: each, bin: { node: 'bin/node' }, dist: { tarball } }]
+    })
+    answer.end(
+      JSON.stringify({ name: 'fake-node', 'dist-tags': { latest: '2.0.0' }, versions: Object.fromEntries(versions) }),
+    )
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.closeAllConnections()
+    server.close()
+  }
+  t.after(close)
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    integrity: version => `sha512-${createHash('sha512').update(packed(version)).digest('base64')}`,
+    fetched: version => fetches.filter(each => each === version).length,
+    hold: isHeld => {
+      for (const release of held ?? []) release()
+      held = isHeld ? [] : null
+    },
+    tamper: () => {
+      isTampered = true
+    },
+    close,
+  }
+}
+
+interface Project {
+  readonly root: string
+  /** Asks for another version of the one package. */
+  want(version: string): void
+  /** As a script of `package.json` does. */
+  ensure(...options: string[]): Running
+  npm(...args: string[]): Promise<void>
+  /** What the installed program prints; null: there is none. */
+  installedVersion(): string | null
+  /** What an installation needed while it ran. */
+  leftovers(): string[]
+}
+
+interface Running {
+  readonly pid: number
+  output(): string
+  readonly ended: Promise<{ code: number | null; output: string }>
+}
+
+function makeProject(t: TestContext, registry: Registry): Project {
+  const root = tempDir(t)
+  mkdirSync(join(root, 'scripts'))
+  copyFileSync('scripts/ensure-installed.mjs', join(root, 'scripts/ensure-installed.mjs'))
+  writeFileSync(
+    join(root, '.npmrc'),
+    `registry=${registry.url}\nomit-lockfile-registry-resolved=true\naudit=false\nupdate-notifier=false\nfetch-retries=0\n`,
+  )
+  const env = { PATH: process.env.PATH, HOME: root, npm_config_cache: join(root, '.cache') }
+  // Not in this process's way, which is the registry.
+  const npm = async (...args: string[]) =>
+    void (await promisify(execFile)('npm', args, { cwd: root, env, timeout: 60_000 }))
+  const project: Project = {
+    root,
+    npm,
+    want: version => {
+      const named = { name: 'p', dependencies: { 'fake-node': version } }
+      const allowScripts = { 'fake-node': false }
+      const locked = {
+        version,
+        integrity: registry.integrity(version),
+        hasInstallScript: true,
+        bin: { node: 'bin/node' },
+      }
+      const lock = { name: 'p', lockfileVersion: 3, packages: { '': named, 'node_modules/fake-node': locked } }
+      writeFileSync(join(root, 'package.json'), JSON.stringify({ ...named, allowScripts }))
+      writeFileSync(join(root, 'package-lock.json'), JSON.stringify(lock))
+    },
+    ensure: (...options) => {
+      const child = spawn(process.execPath, ['scripts/ensure-installed.mjs', '--production', ...options], {
+        ...{ cwd: root, env, detached: true },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      let output = ''
+      for (const stream of [child.stdout, child.stderr])
+        stream.on('data', chunk => {
+          output += chunk
+        })
+      t.after(() => killGroup(child.pid!))
+      const ended = new Promise<{ code: number | null; output: string }>(resolve =>
+        child.once('close', code => resolve({ code, output })),
+      )
+      return { pid: child.pid!, output: () => output, ended }
+    },
+    installedVersion: () => {
+      const program = join(root, 'node_modules/.bin/node')
+      return existsSync(program) ? execFileSync(program, { encoding: 'utf8' }).trim() : null
+    },
+    leftovers: () => readdirSync(root).filter(name => name.startsWith('.installing')),
+  }
+  return project
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch (cause) {
+    if ((cause as { code?: string }).code !== 'ESRCH') throw cause
+  }
+}
+
+describe('a start', () => {
+  it('installs what the lock file names, runs no script of it, and nothing the second time', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '1.0.0')
+    assert.equal(existsSync(join(project.root, 'node_modules/fake-node/ran')), false)
+    registry.close()
+    assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('takes `npm ci` by hand for an installation, without a network', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    await project.npm('ci')
+    registry.close()
+    assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
+  })
+
+  it('leaves the old packages whole until the new ones are, and when it is killed before', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    await project.ensure().ended
+    project.want('2.0.0')
+    registry.hold(true)
+    const killed = project.ensure()
+    await eventually(() => registry.fetched('2.0.0') > 0, { what: 'the fetch' })
+    assert.equal(project.installedVersion(), '1.0.0')
+    killGroup(killed.pid)
+    await killed.ended
+    registry.hold(false)
+    assert.equal(project.installedVersion(), '1.0.0')
+    assert.equal(project.leftovers().length, 2, 'it was killed in the middle')
+
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '2.0.0')
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('waits for nobody whose number another program has by now', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    writeFileSync(join(project.root, '.installing'), String(process.pid))
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '1.0.0')
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('gives the old packages back where it was killed between its two renames', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    await project.ensure().ended
+    const folder = join(project.root, '.installing-abc123')
+    mkdirSync(folder)
+    execFileSync('mv', [join(project.root, 'node_modules'), join(folder, 'replaced')])
+    writeFileSync(join(project.root, '.installing'), JSON.stringify({ folder: '.installing-abc123', beat: 7 }))
+    registry.close()
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '1.0.0')
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('installs once when two begin together', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    registry.hold(true)
+    const both = [project.ensure(), project.ensure()]
+    await eventually(() => both.some(each => each.output().includes('waiting')), { what: 'the second to wait' })
+    await eventually(() => registry.fetched('1.0.0') > 0, { what: 'the fetch' })
+    registry.hold(false)
+    for (const { ended } of both) assert.equal((await ended).code, 0)
+    assert.equal(registry.fetched('1.0.0'), 1)
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('refuses packages that are not those of the lock file, and keeps what it had', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    await project.ensure().ended
+    project.want('2.0.0')
+    registry.tamper()
+    execFileSync('rm', ['-r', join(project.root, '.cache')])
+    const { code, output } = await project.ensure().ended
+    assert.equal(code, 2)
+    assert.match(output, /EINTEGRITY/)
+    assert.equal(project.installedVersion(), '1.0.0')
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('clears up when it is asked to end', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    registry.hold(true)
+    const asked = project.ensure()
+    await eventually(() => registry.fetched('1.0.0') > 0, { what: 'the fetch' })
+    process.kill(asked.pid, 'SIGTERM')
+    assert.equal((await asked.ended).code, 2)
+    assert.deepEqual(project.leftovers(), [])
+  })
+})
+
+describe('a command beside a running instance', () => {
+  it('leaves its packages as they are, and says that they are of another version', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    await project.ensure().ended
+    const before = statSync(join(project.root, 'node_modules')).ino
+    project.want('2.0.0')
+    const { code, output } = await project.ensure('--keep').ended
+    assert.equal(code, 0)
+    assert.match(output, /other versions of packages are installed; `npm start`/)
+    assert.equal(statSync(join(project.root, 'node_modules')).ino, before)
+  })
+
+  it('installs where nothing is', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    assert.equal((await project.ensure('--keep').ended).code, 0)
+    assert.equal(project.installedVersion(), '1.0.0')
+  })
+})
