@@ -18,7 +18,7 @@ export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   if (!Array.isArray(items)) return hydrationError('invalid_shape', listKey)
   const field = faultOfEnvelope(root)
   if (field !== null) return hydrationError('invalid_shape', field)
-  if (!keyOutside && !hasEnvelopeKey(root, items)) return hydrationError('missing_api_key', 'api_key')
+  if (!keyOutside && !hasEnvelopeKey(root, listKey)) return hydrationError('missing_api_key', 'api_key')
   const place = faultOfList(items, `${listKey}.`)
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }

@@ -52,6 +52,15 @@ describe('parseCaptureRequest, shapes', () => {
     assert.equal(requestOf({ ...named, token: 'k' }, { engage: true }).events[0]!.name, 'e')
     assert.equal(codeOf([profile], { engage: true }), 'invalid_shape')
   })
+  it('takes the key of a batch from an item where libraries put it, and that of a list from anywhere', () => {
+    for (const item of [
+      { ...named, api_key: 'k' },
+      { ...named, properties: { token: 'k' } },
+    ])
+      for (const root of [{ batch: [item] }, { data: [item] }, [item]]) assert.equal(requestOf(root).token, 'k')
+    for (const root of [{ data: [{ ...named, token: 'k' }] }, [{ ...named, token: 'k' }]])
+      assert.equal(requestOf(root).token, 'k')
+  })
   it('tells a broken envelope from a nameless event', () => {
     const envelopes: [object, string][] = [
       [{ batch: [named] }, 'missing_api_key'],
@@ -59,6 +68,8 @@ describe('parseCaptureRequest, shapes', () => {
       [{ token: 'k', batch: [named], historical_migration: 'true' }, 'invalid_shape'],
       [{ token: 'k', batch: [named], sent_at: 5 }, 'invalid_shape'],
       [{ $token: 'k', batch: [{ ...named }] }, 'missing_api_key'],
+      [{ batch: [{ ...named, token: 'k' }] }, 'missing_api_key'],
+      [{ batch: [{ ...named, $token: 'k' }] }, 'missing_api_key'],
     ]
     for (const [envelope, code] of envelopes) assert.equal(codeOf(envelope), code, JSON.stringify(envelope))
   })

@@ -10,15 +10,25 @@ export type ListKey = 'batch' | 'data'
 /** An object of `JSON.parse`. Any own key; only read by names that no prototype has. */
 export type Fields = { readonly [key: string]: unknown }
 
-export function hasEnvelopeKey(root: Fields, items: readonly unknown[]): boolean {
-  return tokenFieldOf(root) !== null || items.some(item => isObject(item) && tokenIn(item) !== null)
+/**
+ * A batch may have its key in an item's `api_key` or properties, as some libraries send it, but not in an item's `token` alone.
+ * A list under `data` is one of events, as at the root. Source: docs/wire/ingestion.md 2.1; docs/wire/clients.md 1 rule 16.
+ */
+export function hasEnvelopeKey(root: Fields, listKey: ListKey): boolean {
+  if (tokenFieldOf(root) !== null) return true
+  const keyIn = listKey === 'batch' ? keyInBatchItem : tokenIn
+  return (root[listKey] as unknown[]).some(item => isObject(item) && keyIn(item) !== null)
+}
+
+function keyInBatchItem({ api_key: apiKey, properties }: Fields): string | null {
+  return tokenIn({ api_key: apiKey, properties })
 }
 
 /** The key of the list of items, where the root has one and no other field of the envelope is wrong; else null. */
 export function listKeyOf(root: Fields, keyOutside: boolean): ListKey | null {
   const listKey = Array.isArray(root.batch) ? 'batch' : Array.isArray(root.data) && !hasName(root) ? 'data' : null
   if (listKey === null || faultOfEnvelope(root) !== null) return null
-  return keyOutside || hasEnvelopeKey(root, root[listKey] as unknown[]) ? listKey : null
+  return keyOutside || hasEnvelopeKey(root, listKey) ? listKey : null
 }
 
 /** The envelope's own field that has no type it may have, or null; its token may be missing, for the items may hold it. */

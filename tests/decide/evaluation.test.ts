@@ -46,6 +46,39 @@ function flagOf(flag: { key: string; rollout: number; plan: string; variants: nu
 }
 
 describe('evaluation', () => {
+  it('sees the key and the sent properties of a group whose key nobody can hash, and nothing of one that was not sent', () => {
+    const flag = (id: number, key: string, filter: JsonObject): JsonObject => ({
+      id,
+      key,
+      filters: { groups: [{ properties: [{ type: 'group', group_type_index: 0, ...filter }] }] },
+    })
+    const flags = [
+      flag(1, 'has-key', { key: '$group_key', operator: 'is_set', value: 'is_set' }),
+      flag(2, 'has-no-key', { key: '$group_key', operator: 'is_not_set', value: 'is_not_set' }),
+      flag(3, 'large', { key: 'size', operator: 'exact', value: 'large' }),
+      flag(4, 'is-true', { key: '$group_key', operator: 'exact', value: 'true' }),
+    ]
+    const definitions = { flags, groupTypes: { 0: 'company' } }
+    const valuesFor = (groups: JsonObject) =>
+      [...evaluate(definitions, { groups, groupProperties: { company: { size: 'large' } } })].filter(([, on]) => on)
+    assert.deepEqual(
+      valuesFor({ company: '' }).map(([key]) => key),
+      ['has-key', 'large'],
+    )
+    assert.deepEqual(
+      valuesFor({ company: true }).map(([key]) => key),
+      ['has-key', 'large', 'is-true'],
+    )
+    assert.deepEqual(
+      valuesFor({ company: 'acme' }).map(([key]) => key),
+      ['has-key', 'large'],
+    )
+    assert.deepEqual(
+      valuesFor({}).map(([key]) => key),
+      ['has-no-key'],
+    )
+  })
+
   it('of a flag does not depend on which other flags there are', () => {
     fc.assert(
       fc.property(someFlags, fc.string({ maxLength: 20 }), (flags, distinctId) => {

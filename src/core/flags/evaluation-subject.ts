@@ -188,12 +188,16 @@ export class SubjectReader {
     return key
   }
 
-  /** A property of a group; undefined when absent, of an unknown type, or of a group that was not sent. */
+  /**
+   * A property of a group; undefined when absent, of an unknown type, or of a group that was not sent. One that was sent with a
+   * key that nobody can hash (`""`, `true`) has that key, and the properties that were sent for it. Source: docs/wire/evaluation.md 5.10.
+   */
   groupValue(typeIndex: number, key: string): JsonValue | undefined {
     const name = this.groupTypeNames[typeIndex]
-    if (name === undefined || this.groupKey(typeIndex) === '')
-      return this.groupRead(typeIndex, key, 'absent', undefined)
-    if (key === '$group_key') return this.groupRead(typeIndex, key, 'group_key', ownValue(this.subject.groups, name))
+    const sentKey = name === undefined ? undefined : ownValue(this.subject.groups, name)
+    if (name === undefined || sentKey === undefined) return this.groupRead(typeIndex, key, 'absent', undefined)
+    if (isLarge(sentKey)) this.lookMask = 0
+    if (key === '$group_key') return this.groupRead(typeIndex, key, 'group_key', sentKey)
     const requested = requestedGroupProperty(this.subject, name, key)
     if (isLarge(requested)) this.lookMask = 0
     if (requested !== undefined) return this.groupRead(typeIndex, key, 'request', requested)

@@ -14,7 +14,7 @@ export type DateFilter =
   | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
 
 const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
-const zonedForm = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))? ?(?:[Zz]|([+-])(\d\d):(\d\d))$/
+const zonedForm = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]| ?([+-])(\d\d):(\d\d))$/
 const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
 
 /** Null when the value is no date in any of the readable shapes. */
