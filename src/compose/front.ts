@@ -27,7 +27,6 @@ import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
-import { adminRoomLimits, BodyRoom } from '#http/request-bodies.ts'
 import type { Route } from '#http/route.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -64,6 +63,7 @@ import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { ProcessingState } from '../processes/messages.ts'
 import { version } from '../version.ts'
+import { composeEdges } from './edge.ts'
 import { composeHealth } from './health.ts'
 import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
@@ -306,18 +306,18 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const authorize = createAuthorizer({ keyCheck, logger })
   const hasAdminPort = config.adminPort !== null
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
-  const countEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
-  const bodyRoom = new BodyRoom({ onEnded: countEnded })
-  const adminRoom = new BodyRoom({ limits: adminRoomLimits, onEnded: countEnded })
-  metrics.onCollect(() => metrics.requestBodyBytes.set(bodyRoom.heldBytes + adminRoom.heldBytes))
-  const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, bodyRoom })
+  const { publicEdge, adminEdge } = composeEdges({
+    ...{ hasAdminPort, logger, metrics },
+    monotonicNowMs: () => performance.now(),
+  })
+  const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, ...publicEdge })
   const adminServer = hasAdminPort
     ? createHttpServer({
         routes: [...privateRoutes, ...healthRoutes(healthDeps), startPageRoute({ version, serves: 'private_api' })],
         logger,
         metrics,
         authorize,
-        bodyRoom: adminRoom,
+        ...adminEdge,
       })
     : null
 

@@ -15,6 +15,7 @@ import {
   wireError,
 } from '#wire/wire-error.ts'
 import { type BodyFault, emptyBody } from './body-reader.ts'
+import type { Connections } from './connections.ts'
 import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './cors.ts'
 import { BodyRoom } from './request-bodies.ts'
 import { requestIdHeader, requestIdMaker } from './request-id.ts'
@@ -29,6 +30,8 @@ export interface HttpServerOptions {
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
   /** Where bodies lie until their requests are answered. Absent: one of the server's own. */
   readonly bodyRoom?: BodyRoom
+  /** Absent: without a bound. */
+  readonly connections?: Connections
   /** 0 ≤ x < 1: clients that were refused come back at different times. */
   readonly random?: () => number
   /** Version 4: ids of requests that came without one. */
@@ -86,6 +89,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     return503OnClosing: false,
   })
   server.server.headersTimeout = connectionTimeouts.headersMs
+  options.connections?.watch(server.server)
   server.addHook('onRequest', (request, reply, done) => {
     nameRequest(request, reply)
     done()

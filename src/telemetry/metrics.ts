@@ -138,6 +138,17 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['why'],
       registers,
     }),
+    connections: new Gauge({
+      name: 'pennon_connections',
+      help: 'Open connections of clients.',
+      registers,
+    }),
+    connectionsEnded: new Counter({
+      name: 'pennon_connections_ended_total',
+      help: 'Connections that were ended at the bound: idle ones, some of the address that has most, and new ones of it.',
+      labelNames: ['why'],
+      registers,
+    }),
     logQueueRecords: new Gauge({
       name: 'pennon_log_queue_records',
       help: 'Records waiting for the log to commit.',

@@ -58,7 +58,7 @@ export function networkOf(address: string): string {
 }
 
 /** `::ffff:1.2.3.4` is 1.2.3.4, and an address carries no name of an interface. */
-function withoutMapping(address: string): string {
+export function withoutMapping(address: string): string {
   if (!address.includes(':')) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
   if (mapped !== null) return mapped[1]!

@@ -5,7 +5,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { checkClock } from '../../src/commands/doctor/check-machine.ts'
+import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-machine.ts'
 import { readConfig } from '../../src/config.ts'
 import { acquireDataLock } from '../../src/processes/data-lock.ts'
 import { startFront } from '../support/front.ts'
@@ -56,6 +56,7 @@ describe('pennon doctor', () => {
     assert.equal(exitCode, 0, output)
     for (const what of [
       'node',
+      'open files',
       'data folder',
       'disk',
       'instance',
@@ -152,5 +153,14 @@ describe('pennon doctor', () => {
     assert.equal(behind.isGood, false)
     assert.match(behind.found, /last written at 2027-03-01T12:00:00/)
     assert.equal(checkClock(config.value, new Date('2001-01-01T00:00:00Z')).isGood, false)
+  })
+
+  it('says how many connections the limit of open files leaves, and that it is low', () => {
+    const enough = checkOpenFiles(65_536)
+    assert.deepEqual([enough.isGood, enough.found], [true, 'at most 65536; 16384 connections for each front'])
+    const few = checkOpenFiles(700)
+    assert.deepEqual([few.isGood, few.found], [false, 'at most 700; 444 connections for each front'])
+    assert.match(few.remedy!, /ulimit -n 65536.*LimitNOFILE=65536.*--ulimit nofile=65536/)
+    assert.equal(checkOpenFiles(null).isGood, true)
   })
 })

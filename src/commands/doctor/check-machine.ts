@@ -2,8 +2,10 @@
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { readOpenFilesMax } from '../../adapters/system/open-files.ts'
 import type { Config } from '../../config.ts'
 import { logLanes } from '../../core/events/captured-event.ts'
+import { connectionBound } from '../../http/connections.ts'
 import { bad, type Finding, good } from './finding.ts'
 
 /** A clock is set in steps; files of this minute may be a little ahead. */
@@ -15,6 +17,18 @@ export function checkNode(): Finding {
   return major >= 26
     ? good('node', process.versions.node)
     : bad('node', wrong, 'start it with `npm run pennon -- …` or bin/pennon')
+}
+
+/** Fewer are soon taken by an SDK's idle connections. */
+const openFilesMin = 1_024
+
+/** @param openFilesMax null: no limit. */
+export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax()): Finding {
+  const limit = openFilesMax === null ? 'no limit' : `at most ${openFilesMax}`
+  const found = `${limit}; ${connectionBound(openFilesMax)} connections for each front`
+  if (openFilesMax === null || openFilesMax >= openFilesMin) return good('open files', found)
+  const remedy = 'raise it: `ulimit -n 65536`, LimitNOFILE=65536 of a systemd unit, --ulimit nofile=65536 of Docker'
+  return bad('open files', found, remedy)
 }
 
 /** @param now for its test. */

@@ -4,7 +4,7 @@ import { type Config, readConfig } from '../../config.ts'
 import { refuse } from '../refuse.ts'
 import { checkFolder, checkRoom } from './check-folder.ts'
 import { checkInstance } from './check-instance.ts'
-import { checkClock, checkNode } from './check-machine.ts'
+import { checkClock, checkNode, checkOpenFiles } from './check-machine.ts'
 import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
 import type { Finding } from './finding.ts'
 
@@ -26,6 +26,7 @@ export async function doctor(): Promise<void> {
 async function examine(config: Config): Promise<readonly Finding[]> {
   return [
     checkNode(),
+    checkOpenFiles(),
     checkFolder(config),
     await checkRoom(config),
     ...(await checkInstance(config)),

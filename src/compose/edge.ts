@@ -1,0 +1,57 @@
+// What the ports of a process share out among their clients: room for bodies and connections. A port of the private API has
+// its own part of both, so that whatever happens on the public one, the instance can be reached and set.
+
+import { readOpenFilesMax } from '#adapters/system/open-files.ts'
+import { type ConnectionEnd, Connections, connectionBound } from '#http/connections.ts'
+import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/request-bodies.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+
+export interface Edge {
+  readonly bodyRoom: BodyRoom
+  readonly connections: Connections
+}
+
+/** A line for people, not one for each connection. */
+const warnEveryMs = 60_000
+
+export interface EdgeOptions {
+  readonly hasAdminPort: boolean
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly monotonicNowMs: () => number
+}
+
+export function composeEdges(options: EdgeOptions): { publicEdge: Edge; adminEdge: Edge } {
+  const { hasAdminPort, logger, metrics, monotonicNowMs } = options
+  const openFilesMax = readOpenFilesMax()
+  const bound = connectionBound(openFilesMax)
+  const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
+  let warnedAtMs = Number.NEGATIVE_INFINITY
+  const onConnectionEnd = (why: ConnectionEnd) => {
+    metrics.connectionsEnded.inc({ why })
+    if (monotonicNowMs() - warnedAtMs < warnEveryMs) return
+    warnedAtMs = monotonicNowMs()
+    logger.warn(
+      { bound, openFilesMax },
+      'all connections are taken; those of the address that has most are ended. Raise the limit of open files for more',
+    )
+  }
+  const onEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
+  const edges = {
+    publicEdge: {
+      bodyRoom: new BodyRoom({ limits: bodyRoomLimits, onEnded }),
+      connections: new Connections(bound - adminBound, onConnectionEnd),
+    },
+    adminEdge: {
+      bodyRoom: new BodyRoom({ limits: adminRoomLimits, onEnded }),
+      connections: new Connections(adminBound, onConnectionEnd),
+    },
+  }
+  metrics.onCollect(() => {
+    const { publicEdge, adminEdge } = edges
+    metrics.requestBodyBytes.set(publicEdge.bodyRoom.heldBytes + adminEdge.bodyRoom.heldBytes)
+    metrics.connections.set(publicEdge.connections.count + adminEdge.connections.count)
+  })
+  return edges
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { eventually } from '../../tests/support/eventually.ts'
+import { Connections, connectionBound } from './connections.ts'
+
+/** A server that answers `/now` at once and everything else when it is told to. */
+async function boundedServer(t: TestContext, max: number) {
+  const ended: string[] = []
+  const connections = new Connections(max, why => void ended.push(why))
+  const waiting: ServerResponse[] = []
+  const server = createServer((request, response) => {
+    if (request.url === '/now') response.end('now')
+    else waiting.push(response)
+  })
+  connections.watch(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const clients: Socket[] = []
+  t.after(() => {
+    for (const client of clients) client.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  /** A connection that the server knows of, or has refused. */
+  const open = async (localAddress: string): Promise<Socket> => {
+    const accepted = once(server, 'connection')
+    const client = connect({ port, host: '127.0.0.1', localAddress })
+    client.on('error', () => undefined).resume()
+    clients.push(client)
+    await accepted
+    return client
+  }
+  const ask = async (client: Socket, path: string): Promise<void> => {
+    const before = waiting.length
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    if (path === '/now') await once(client, 'data')
+    else await eventually(() => waiting.length === before + 1)
+  }
+  const isGone = (client: Socket) => eventually(() => client.closed, { what: 'its end' })
+  return { connections, ended, waiting, open, ask, isGone }
+}
+
+const [crowd, other, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
+
+describe('the bound of connections', () => {
+  it('refuses the address that has most, and lets others in for one of its', async t => {
+    const { connections, ended, open, isGone } = await boundedServer(t, 4)
+    const many = [await open(crowd), await open(crowd), await open(crowd), await open(crowd)]
+    await isGone(await open(crowd))
+    assert.deepEqual(ended, ['refused'])
+    const first = await open(other)
+    await isGone(many[0]!)
+    const second = await open(third)
+    await isGone(many[1]!)
+    assert.deepEqual(ended, ['refused', 'crowded', 'crowded'])
+    assert.equal(connections.count, 4)
+    for (const client of [many[2]!, many[3]!, first, second]) assert.equal(client.closed, false)
+  })
+
+  it('ends connections between two requests first, of a new one’s own address too', async t => {
+    const { ended, open, ask, isGone } = await boundedServer(t, 3)
+    const [asking, idle, silent] = [await open(crowd), await open(crowd), await open(crowd)]
+    await ask(asking, '/later')
+    await ask(idle, '/now')
+    const next = await open(crowd)
+    await isGone(idle)
+    await open(other)
+    await isGone(silent)
+    assert.deepEqual(ended, ['idle', 'crowded'])
+    assert.equal(asking.closed || next.closed, false)
+  })
+
+  it('breaks off an answer only of who has clearly more', async t => {
+    const { ended, waiting, open, ask, isGone } = await boundedServer(t, 3)
+    const busy = [await open(crowd), await open(crowd), await open(other)]
+    for (const client of busy) await ask(client, '/later')
+    const last = await open(third)
+    await isGone(busy[0]!)
+    assert.deepEqual(ended, ['crowded'])
+    // Each has one now, of which none is missed less than the next.
+    const late = await open('127.0.0.4')
+    await isGone(last)
+    await ask(late, '/later')
+    await isGone(await open('127.0.0.5'))
+    assert.deepEqual(ended, ['crowded', 'crowded', 'refused'])
+    assert.equal(busy[1]!.closed || busy[2]!.closed || late.closed, false)
+    for (const response of waiting) response.end()
+  })
+
+  it('is given back by whoever leaves', async t => {
+    const { connections, ended, open } = await boundedServer(t, 2)
+    const [first] = [await open(crowd), await open(crowd)]
+    first!.destroy()
+    await eventually(() => connections.count === 1)
+    const next = await open(crowd)
+    assert.deepEqual([ended.length, next.closed, connections.count], [0, false, 2])
+  })
+
+  it('looks at some of very many only, and goes on behind them the next time', async t => {
+    const { open, ask, isGone, ended } = await boundedServer(t, 100)
+    const many: Socket[] = []
+    for (let index = 0; index < 100; index++) many.push(await open(crowd))
+    await ask(many[80]!, '/now')
+    await isGone(await open(crowd))
+    await open(crowd)
+    await isGone(many[80]!)
+    assert.deepEqual(ended, ['refused', 'idle'])
+  })
+
+  it('leaves files for everything else', () => {
+    assert.deepEqual([null, 1_000_000, 1_024, 700, 256, 64].map(connectionBound), [16_384, 16_384, 768, 444, 128, 32])
+  })
+})

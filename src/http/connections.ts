@@ -1,0 +1,164 @@
+// The connections of a process, with a bound below the files that it may have open: at that limit nothing can be opened any
+// more, not even by the thread that writes the log. At the bound whoever has most connections gives one up, so that many
+// connections of one address cost that address, and never the next one who comes.
+
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { networkOf, withoutMapping } from '#wire/client-address.ts'
+
+/** For the files of the stores, of the decode threads and of a query's connections: an idle front has some 60 open. */
+const filesReserved = 256
+/** Each may hold 16 KiB of headers that have not come to their end, so all of them 256 MiB. */
+const connectionsMax = 16_384
+
+/**
+ * How many connections a process may keep.
+ * @param openFilesMax its limit of open files; null: none.
+ */
+export function connectionBound(openFilesMax: number | null): number {
+  if (openFilesMax === null) return connectionsMax
+  return Math.min(connectionsMax, Math.max(openFilesMax - filesReserved, Math.floor(openFilesMax / 2)))
+}
+
+/** `idle`: between two requests. `crowded`: its address has most. `refused`: a new one of the address that has most. */
+export type ConnectionEnd = 'idle' | 'crowded' | 'refused'
+
+interface Connection {
+  readonly socket: Socket
+  readonly network: Network
+  /** The last ones; null before the first. */
+  request: IncomingMessage | null
+  response: ServerResponse | null
+}
+
+/** The connections of one address, in the order in which they are looked at. */
+interface Network {
+  readonly key: string
+  readonly connections: Set<Connection>
+}
+
+/** Of the fullest networks so many connections are looked at, and then the next ones: a bound for each new connection. */
+const looksMax = 64
+
+export class Connections {
+  readonly #max: number
+  readonly #onEnd: (why: ConnectionEnd) => void
+  readonly #bySocket = new WeakMap<Socket, Connection>()
+  readonly #networks = new Map<string, Network>()
+  /** By how many connections they have. */
+  readonly #bySize: Set<Network>[] = []
+  #fullestSize = 0
+  #count = 0
+
+  /** @param onEnd told of each connection that is ended for the bound. */
+  constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined) {
+    this.#max = max
+    this.#onEnd = onEnd
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Before it listens. */
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => this.#admit(socket))
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      const connection = this.#bySocket.get(request.socket)
+      if (connection === undefined) return
+      connection.request = request
+      connection.response = response
+    })
+  }
+
+  #admit(socket: Socket): void {
+    const key = networkOf(withoutMapping(socket.remoteAddress ?? ''))
+    if (this.#count >= this.#max && !this.#makeRoom(this.#networks.get(key))) {
+      this.#onEnd('refused')
+      socket.destroy()
+      return
+    }
+    let network = this.#networks.get(key)
+    if (network === undefined) {
+      network = { key, connections: new Set() }
+      this.#networks.set(key, network)
+    }
+    const connection: Connection = { socket, network, request: null, response: null }
+    this.#bySocket.set(socket, connection)
+    this.#resize(network, () => network.connections.add(connection))
+    this.#count++
+    socket.once('close', () => this.#remove(connection))
+  }
+
+  #remove(connection: Connection): void {
+    const { network } = connection
+    if (!network.connections.has(connection)) return
+    this.#resize(network, () => network.connections.delete(connection))
+    this.#count--
+  }
+
+  /** Keeps what is known of sizes true while the size of a network changes by one. */
+  #resize(network: Network, change: () => void): void {
+    const { connections, key } = network
+    this.#bySize[connections.size]?.delete(network)
+    change()
+    const { size } = connections
+    if (size === 0) this.#networks.delete(key)
+    else {
+      this.#bySize[size] ??= new Set()
+      this.#bySize[size].add(network)
+    }
+    if (size > this.#fullestSize) this.#fullestSize = size
+    while (this.#fullestSize > 0 && this.#bySize[this.#fullestSize]!.size === 0) this.#fullestSize--
+  }
+
+  /** @param newcomers the network of the one who wants in; undefined: it has no connection yet. */
+  #makeRoom(newcomers: Network | undefined): boolean {
+    const size = newcomers?.connections.size ?? 0
+    const fullest = this.#bySize[this.#fullestSize]!
+    // Whoever would have most itself may only exchange one that it does not use.
+    const isFullest = newcomers !== undefined && size === this.#fullestSize
+    const found = this.#look(isFullest ? [newcomers] : fullest)
+    if (found === null || (isFullest && found.state !== 'idle')) return false
+    // An answer is broken off for somebody who has clearly less.
+    if (found.state === 'answering' && this.#fullestSize < size + 2) return false
+    this.#onEnd(found.state === 'idle' ? 'idle' : 'crowded')
+    this.#remove(found.connection)
+    found.connection.socket.destroy()
+    return true
+  }
+
+  /** Of the next few connections one that is missed least. */
+  #look(networks: Iterable<Network>): { connection: Connection; state: ConnectionState } | null {
+    let found: { connection: Connection; state: ConnectionState } | null = null
+    const looked: Connection[] = []
+    for (const network of networks) {
+      for (const connection of network.connections) {
+        const state = stateOf(connection)
+        looked.push(connection)
+        if (found === null || missedMore[found.state] > missedMore[state]) found = { connection, state }
+        if (state === 'idle' || looked.length === looksMax) break
+      }
+      if (found?.state === 'idle' || looked.length === looksMax) break
+    }
+    // The others are looked at first the next time.
+    for (const connection of looked) {
+      const { network } = connection
+      network.connections.delete(connection)
+      network.connections.add(connection)
+      const alike = this.#bySize[network.connections.size]!
+      alike.delete(network)
+      alike.add(network)
+    }
+    return found
+  }
+}
+
+type ConnectionState = 'idle' | 'reading' | 'answering'
+
+const missedMore: Record<ConnectionState, number> = { idle: 0, reading: 1, answering: 2 }
+
+function stateOf({ request, response }: Connection): ConnectionState {
+  if (request === null || response === null || !request.complete) return 'reading'
+  return response.writableFinished ? 'idle' : 'answering'
+}

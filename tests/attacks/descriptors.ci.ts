@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+
+/** As `LimitNOFILE=` of systemd and `--ulimit nofile` of Docker set it: what a process may not raise. */
+const openFilesMax = 700
+
+async function pennonOfFewFiles(
+  t: { after: (done: () => unknown) => void },
+  settings: Record<string, string> = {},
+): Promise<{ pennon: Pennon; attacks: RawConnections[] }> {
+  const pennon = await startPennon({
+    launcher: ['bash', '-c', `ulimit -n ${openFilesMax}; exec "$@"`, 'bash'],
+    settings: { PENNON_LOG_LEVEL: 'error', ...settings },
+  })
+  const attacks: RawConnections[] = []
+  t.after(() => {
+    for (const attack of attacks) attack.end()
+    return pennon.stop()
+  })
+  return { pennon, attacks }
+}
+
+const openFiles = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
+
+/** The HTTP processes, where there are several. */
+function frontsOf(pennon: Pennon): number[] {
+  const children = readFileSync(`/proc/${pennon.pid}/task/${pennon.pid}/children`, 'utf8').trim().split(' ').map(Number)
+  return children.filter(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('pennon front'))
+}
+
+async function metric(pennon: Pennon, name: string): Promise<number> {
+  const response = await fetch(`${pennon.url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
+  const values = [...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, 'gm'))]
+  return values.reduce((sum, [, value]) => sum + Number(value), 0)
+}
+
+function assertAllServed(answered: Awaited<ReturnType<typeof bystander>>): void {
+  assert.deepEqual(Object.keys(answered.flags.counts), ['200'], figures(answered))
+  assert.deepEqual(Object.keys(answered.capture.counts), ['200'], figures(answered))
+  assert.deepEqual(Object.keys(answered.writes.counts), ['201'], figures(answered))
+}
+
+const silent = ''
+const partOfHeaders = 'POST /batch/ HTTP/1.1\r\nHost: x\r\n'
+const partOfBody = `${partOfHeaders}Content-Length: 100000\r\n\r\n{`
+
+describe('more connections than a process may have files', () => {
+  for (const [what, text] of Object.entries({ silent, partOfHeaders, partOfBody })) {
+    it(`leave the files of the log, and others their connections (${what})`, { timeout: 120_000 }, async t => {
+      const { pennon, attacks } = await pennonOfFewFiles(t)
+      const before = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
+      assertAllServed(before)
+      attacks.push(await rawConnections({ port: pennon.port, count: 2 * openFilesMax, text }))
+      const answered = await bystander(pennon, { rounds: 40, localAddress: '127.0.0.2' })
+      const files = openFiles(pennon.pid)
+      t.diagnostic(`${2 * openFilesMax} connections, ${files} of ${openFilesMax} files; ${figures(answered)}`)
+      assertAllServed(answered)
+      assert.ok(files < openFilesMax - 64, `${files} files are open`)
+      assert.equal(await metric(pennon, 'pennon_child_restarts_total'), 0)
+      assert.doesNotMatch(pennon.output(), /EMFILE|"level":"error"/)
+      for (const attack of attacks) attack.end()
+      const afterwards = await bystander(pennon, { rounds: 5, localAddress: '127.0.0.1' })
+      assertAllServed(afterwards)
+    })
+  }
+
+  it('take no connection of others who wait for their next request, with several fronts too', {
+    timeout: 120_000,
+  }, async t => {
+    const { pennon, attacks } = await pennonOfFewFiles(t, { PENNON_FRONT_PROCESSES: '2' })
+    const fronts = await eventually(() => (frontsOf(pennon).length === 2 ? frontsOf(pennon) : undefined))
+    const others = await rawConnections({
+      port: pennon.port,
+      count: 20,
+      text: 'GET /_liveness HTTP/1.1\r\nHost: x\r\n\r\n',
+      localAddress: '127.0.0.3',
+    })
+    attacks.push(others)
+    await eventually(() => others.sockets.every(socket => socket.bytesRead > 0))
+    attacks.push(await rawConnections({ port: pennon.port, count: 4 * openFilesMax, text: partOfBody }))
+    const answered = await bystander(pennon, { rounds: 40, localAddress: '127.0.0.2' })
+    const files = fronts.map(openFiles)
+    t.diagnostic(`${4 * openFilesMax} connections to 2 fronts, ${files} files; ${figures(answered)}`)
+    assertAllServed(answered)
+    for (const count of files) assert.ok(count < openFilesMax - 64, `${count} files are open`)
+    assert.equal(others.openCount(), 20)
+    assert.deepEqual(frontsOf(pennon), fronts)
+  })
+})
