@@ -16,6 +16,8 @@ export const scopeObjects = [
   'survey',
   'experiment',
   'ingestion_warning',
+  'event_definition',
+  'property_definition',
   'session_recording',
   'import_job',
 ] as const

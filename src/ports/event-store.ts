@@ -94,6 +94,21 @@ export interface EventStore {
     uuid: string,
     signal?: AbortSignal,
   ): Promise<{ replay: ReplayView; items: Uint8Array | null } | null>
+  /**
+   * Names of events that the project has, in their order, with how many there are; of more than 100,000 some are left out.
+   * @throws PortError as `listEvents`; so do the next two.
+   */
+  listEventNames(
+    query: EventNameQuery,
+    signal?: AbortSignal,
+  ): Promise<{ readonly count: number; readonly results: readonly EventName[] }>
+  /** Names of properties of the newest 2,000 events or so, or of the persons that came with them, in their order. */
+  listPropertyNames(
+    query: PropertyNameQuery,
+    signal?: AbortSignal,
+  ): Promise<{ readonly count: number; readonly results: readonly PropertyName[] }>
+  /** What became of these surveys: deduplicated events, answers that came in parts once, persons of today. */
+  countSurveyEvents(query: SurveyCountQuery, signal?: AbortSignal): Promise<SurveyCounts>
   /** Moves a job's pending rows to the visible table; repeatable after a crash. */
   publishJob(importJobId: number): Promise<void>
   /** Drops a job's rows, pending and published. For jobs with an id of their own, from 2 up; so is `publishJob`. */
@@ -208,4 +223,67 @@ export interface RejectedQuery extends RejectedFilter {
 export interface ReplayedReject extends RejectedCursor {
   readonly projectId: number
   readonly replayedAtMs: number
+}
+
+interface NamesPage {
+  readonly projectId: number
+  /** Part of a name, in any case. */
+  readonly search?: string
+  readonly limit: number
+  readonly offset: number
+}
+
+export type EventNameQuery = NamesPage
+
+export interface EventName {
+  readonly name: string
+  /** When the first of them was accepted, epoch ms. */
+  readonly firstCapturedAtMs: number
+  /** When the last of them happened, epoch ms. */
+  readonly lastSeenMs: number
+}
+
+/** All that is given has to hold. */
+export interface PropertyNameQuery extends NamesPage {
+  readonly of: 'event' | 'person'
+  readonly names?: readonly string[]
+  /** Without those that SDKs set, `$…`. */
+  readonly leavesOutCore?: boolean
+  /** Only those of flags, `$feature/…`, or all but them. */
+  readonly ofFlags?: boolean
+  /** `isSeenOnEvents` is about these. */
+  readonly events?: readonly string[]
+  /** No other events than these are looked at. */
+  readonly onlyOfEvents?: boolean
+}
+
+export interface PropertyName {
+  readonly name: string
+  /** Null: its values are of several types, or lists, objects and null. */
+  readonly type: 'String' | 'Numeric' | 'Boolean' | 'DateTime' | null
+  readonly isSeenOnEvents: boolean
+}
+
+export interface SurveyCountQuery {
+  readonly projectId: number
+  readonly surveyIds: readonly string[]
+  /** Inclusive bounds, epoch ms. */
+  readonly fromMs?: number
+  readonly toMs?: number
+}
+
+export interface SurveyCount {
+  readonly count: number
+  readonly persons: number
+  /** Null: there is none. */
+  readonly firstMs: number | null
+  readonly lastMs: number | null
+}
+
+export interface SurveyCounts {
+  readonly shown: SurveyCount
+  /** Without those that came behind answered questions. */
+  readonly dismissed: SurveyCount
+  readonly sent: SurveyCount
+  readonly personsDismissedAndSent: number
 }

@@ -58,6 +58,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   surveys_retrieve: 'survey:read',
   surveys_partial_update: 'survey:write',
   surveys_update: 'survey:write',
+  surveys_stats: 'survey:read',
+  surveys_stats_of_one: 'survey:read',
   surveys_destroy: 'survey:write',
   experiments_list: 'experiment:read',
   experiments_create: 'experiment:write',
@@ -72,6 +74,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   events_list: 'query:read',
   events_retrieve: 'query:read',
   events_live: 'query:read',
+  event_definitions_list: 'event_definition:read',
+  property_definitions_list: 'property_definition:read',
   rejected_events_list: 'query:read',
   rejected_events_retrieve: 'query:read',
   rejected_events_replay: 'query:write',
@@ -131,6 +135,8 @@ describe('a key with one scope', () => {
       survey: ['secret-question'],
       experiment: ['secret-hypothesis'],
       query: ['secret-event', 'secret-reject'],
+      event_definition: ['secret-name'],
+      property_definition: ['secret-property'],
       session_recording: ['secret-session'],
       ingestion_warning: ['secret-warning'],
     }
@@ -362,6 +368,8 @@ const event: EventView = {
   ...{ personPropertiesJson: '{}', personMode: 'full' },
 }
 const reject: RejectedView = { ...aReject(1, 1, { body: 'secret-reject' }), replayedAtMs: null }
+const seen = { firstCapturedAtMs: timestampMs, lastSeenMs: timestampMs }
+const secretProperty = { name: 'secret-property', type: null, isSeenOnEvents: false }
 const replay: ReplayView = {
   ...{ projectId: 1, uuid, sessionId: 'secret-session', windowId: 'w', distinctId: 'ada', snapshotSource: 'web' },
   ...{ lib: 'web', itemCount: 1, itemsBytes: 2, timestampMs, receivedAtMs: timestampMs },
@@ -374,6 +382,8 @@ async function startWorld(t: TestContext): Promise<ManagementApi> {
       listEvents: async () => ({ events: [event], next: null }),
       findEvent: async () => event,
       listRejected: async () => ({ rejected: [reject], next: null }),
+      listEventNames: async () => ({ count: 1, results: [{ name: 'secret-name', ...seen }] }),
+      listPropertyNames: async () => ({ count: 1, results: [secretProperty] }),
       listReplays: async () => ({ replays: [replay], next: null }),
       findReplay: async () => ({ replay, items: null }),
     },

@@ -9,6 +9,7 @@ import { parseJson } from '#core/json.ts'
 import type { EventCursor, EventQuery, EventStore, EventView } from '#ports/event-store.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 import { eventStoreJobContract } from './event-store-jobs.contract.ts'
+import { eventStoreNamesContract } from './event-store-names.contract.ts'
 import { eventStoreReplayContract } from './event-store-replays.contract.ts'
 import { decemberMs, eventStoreSubject, novemberMs, type OpenedEventStore } from './event-store-subject.ts'
 import { eventStoreUsageContract } from './event-store-usage.contract.ts'
@@ -361,6 +362,7 @@ export function eventStoreContract(adapter: string, open: () => Promise<OpenedEv
     })
 
     eventStoreReplayContract(subject)
+    eventStoreNamesContract(subject)
     eventStoreJobContract(subject)
     eventStoreUsageContract(subject)
     rejectsContract(() => subject.store, newProject)

@@ -200,10 +200,14 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   }
 }
 
+const none = { count: 0, persons: 0, firstMs: null, lastMs: null }
 const noEvents: ManagementDeps['events'] = {
   listEvents: async () => ({ events: [], next: null }),
   findEvent: async () => null,
   listRejected: async () => ({ rejected: [], next: null }),
   listReplays: async () => ({ replays: [], next: null }),
   findReplay: async () => null,
+  listEventNames: async () => ({ count: 0, results: [] }),
+  listPropertyNames: async () => ({ count: 0, results: [] }),
+  countSurveyEvents: async () => ({ shown: none, dismissed: none, sent: none, personsDismissedAndSent: 0 }),
 }

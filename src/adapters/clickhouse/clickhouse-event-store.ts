@@ -5,6 +5,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import { findChargedTimes } from './charged-times.ts'
 import { type ClickHouseEndpoint, createClickHouseClients } from './clickhouse-clients.ts'
+import { listEventNames, listPropertyNames } from './definition-queries.ts'
 import { findEvent, listEvents } from './event-queries.ts'
 import {
   eventColumns,
@@ -25,6 +26,7 @@ import { ProjectQueue } from './project-queue.ts'
 import { countRejected, listRejected } from './rejected-queries.ts'
 import { findReplay, listReplays } from './replay-queries.ts'
 import { replayColumns, writeReplayRow } from './replay-rows.ts'
+import { countSurveyEvents } from './survey-queries.ts'
 import { countUsage } from './usage-queries.ts'
 
 export interface ClickHouseEventStoreOptions {
@@ -132,6 +134,18 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     findReplay: (projectId, uuid, signal) =>
       queue.run(projectId, signal, () =>
         clients.read((client, either) => findReplay(client, projectId, uuid, either), signal),
+      ),
+    listEventNames: (query, signal) =>
+      queue.run(query.projectId, signal, () =>
+        clients.read((client, either) => listEventNames(client, query, either), signal),
+      ),
+    listPropertyNames: (query, signal) =>
+      queue.run(query.projectId, signal, () =>
+        clients.read((client, either) => listPropertyNames(client, query, either), signal),
+      ),
+    countSurveyEvents: (query, signal) =>
+      queue.run(query.projectId, signal, () =>
+        clients.read((client, either) => countSurveyEvents(client, query, either), signal),
       ),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),

@@ -2,13 +2,14 @@
 // besides, and stay welcome while that one has room.
 
 import type { Quotas } from '../project.ts'
+import { surveyEvents } from '../surveys/survey-events.ts'
 
 export const quotaResources = ['events', 'exceptions', 'recordings', 'llm_events', 'survey_responses'] as const
 export type QuotaResource = (typeof quotaResources)[number]
 /** What an analytics event can use: recordings come by a path of their own. */
 export type EventResource = Exclude<QuotaResource, 'recordings'>
 
-export const surveyEventNames = ['survey sent', 'survey shown', 'survey dismissed'] as const
+export const surveyEventNames: readonly string[] = Object.values(surveyEvents)
 /** A product tour's surveys are no survey responses. */
 export const productTourProperty = '$product_tour_id'
 export const exceptionEventName = '$exception'
@@ -22,7 +23,7 @@ export const llmEventPrefix = '$ai_'
 export function quotaResourceOf(name: string, hasProductTour: () => boolean): EventResource {
   if (name === exceptionEventName) return 'exceptions'
   if (name.startsWith(llmEventPrefix)) return 'llm_events'
-  if ((surveyEventNames as readonly string[]).includes(name) && !hasProductTour()) return 'survey_responses'
+  if (surveyEventNames.includes(name) && !hasProductTour()) return 'survey_responses'
   return 'events'
 }
 

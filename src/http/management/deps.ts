@@ -16,7 +16,17 @@ import type { Logger } from '#telemetry/log.ts'
 export interface ManagementDeps {
   readonly management: ManagementStore
   readonly rejects: RejectReplay
-  readonly events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected' | 'listReplays' | 'findReplay'>
+  readonly events: Pick<
+    EventStore,
+    | 'listEvents'
+    | 'findEvent'
+    | 'listRejected'
+    | 'listReplays'
+    | 'findReplay'
+    | 'listEventNames'
+    | 'listPropertyNames'
+    | 'countSurveyEvents'
+  >
   /** As `EventLogReader.status`. */
   readonly logStatus: (lane: LogLane, offset: number) => Promise<{ endOffset: number; appendedAtMs: number | null }>
   /** Resolves when this front serves everything up to the revision: a definition write is answered after it. */

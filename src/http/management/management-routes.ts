@@ -2,6 +2,7 @@
 
 import { cohortsRoutes } from './cohorts.ts'
 import { copyFlagsRoutes } from './copy-flags.ts'
+import { definitionsRoutes } from './definitions.ts'
 import type { ManagementDeps } from './deps.ts'
 import { earlyAccessFeaturesRoutes } from './early-access-features.ts'
 import type { ManagementRoute } from './endpoint.ts'
@@ -18,6 +19,7 @@ import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
 import { rejectedEventsRoutes } from './rejected-events.ts'
 import { replayMessagesRoutes } from './replay-messages.ts'
+import { surveyStatsRoutes } from './survey-stats.ts'
 import { surveysRoutes } from './surveys.ts'
 import { usageRoutes } from './usage.ts'
 import { usersRoutes } from './users.ts'
@@ -34,11 +36,13 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...copyFlagsRoutes(deps),
     ...cohortsRoutes(deps),
     ...earlyAccessFeaturesRoutes(deps),
+    ...surveyStatsRoutes(deps),
     ...surveysRoutes(deps),
     ...experimentsRoutes(deps),
     ...personsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
+    ...definitionsRoutes(deps),
     ...rejectedEventsRoutes(deps),
     ...replayMessagesRoutes(deps),
     ...liveEventsRoutes(deps),

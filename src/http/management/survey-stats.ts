@@ -1,0 +1,86 @@
+// What became of surveys, counted from their events: of one, or of all that are not archived.
+
+import type { Project } from '#core/project.ts'
+import { ok } from '#core/result.ts'
+import { instant } from '#wire/management/shapes.ts'
+import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
+import { type Answer, answer, answerFromEventStore, invalidInput, missing, refusal } from './answers.ts'
+import type { ManagementDeps } from './deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
+import { readInstant } from './instants.ts'
+import { textParam } from './query-params.ts'
+
+const tag = 'surveys'
+const scope = 'survey:read'
+/** Of one answer about all of them, the newest. */
+const surveysMax = 1_000
+const query = {
+  date_from: textParam('Only events from then on: an instant, a date, or a span such as -30d.'),
+  date_to: textParam('Only events until then.'),
+}
+
+export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/surveys/stats',
+      id: 'surveys_stats',
+      tag,
+      summary: `How often surveys were shown, dismissed and answered: those that are not archived, the newest ${surveysMax}.`,
+      scope,
+      query,
+      success: { status: 200, schema: surveysStatsSchema },
+      handle: async call => count(call, await activeSurveyIds(call.project), {}),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/surveys/:surveyId/stats',
+      id: 'surveys_stats_of_one',
+      tag,
+      summary: 'How often one survey was shown, dismissed and answered.',
+      scope,
+      query,
+      success: { status: 200, schema: surveyStatsSchema },
+      handle: async call => {
+        const survey = await deps.management.findSurvey(call.project.id, call.params.surveyId!.toLowerCase())
+        if (survey === null) return refusal(missing('There is no survey with this id here.'))
+        const dateOf = (epochMs: number | null) => (epochMs === null ? null : instant(epochMs))
+        const { id, startDateMs, endDateMs } = survey
+        return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })
+      },
+    }),
+  ]
+
+  async function activeSurveyIds(project: Project): Promise<string[]> {
+    const ids: string[] = []
+    while (ids.length < surveysMax) {
+      const page = { limit: surveysMax - ids.length, offset: ids.length, archived: false }
+      const { results } = await deps.management.listSurveys(project.id, page)
+      if (results.length === 0) break
+      ids.push(...results.map(({ id }) => id))
+    }
+    return ids
+  }
+
+  async function count(
+    { project, query: { date_from: dateFrom, date_to: dateTo }, signal }: ProjectCall<typeof query, unknown>,
+    surveyIds: readonly string[],
+    about: object,
+  ): Promise<Answer> {
+    const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
+    const from = dateFrom === undefined ? ok(undefined) : readInstant(dateFrom, 'date_from', zone)
+    if (!from.ok) return refusal(from.error)
+    const to = dateTo === undefined ? ok(undefined) : readInstant(dateTo, 'date_to', zone)
+    if (!to.ok) return refusal(to.error)
+    if (from.value !== undefined && to.value !== undefined && from.value > to.value)
+      return refusal(invalidInput('date_from', 'Must not be after date_to.'))
+    const asked = {
+      ...{ projectId: project.id, surveyIds },
+      ...(from.value === undefined ? {} : { fromMs: from.value }),
+      ...(to.value === undefined ? {} : { toMs: to.value }),
+    }
+    return answerFromEventStore(async () =>
+      answer(200, { ...about, ...encodeSurveyStats(await deps.events.countSurveyEvents(asked, signal)) }),
+    )
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { EventNameQuery, PropertyNameQuery, SurveyCountQuery } from '#ports/event-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { startManagement } from '../support/management-api.ts'
+
+// What the store itself does is held to its contract (`tests/ports/event-store-names.contract.ts`).
+
+const timestampMs = Date.parse('2026-04-30T10:00:00Z')
+
+function start(t: TestContext) {
+  const asked: { events?: EventNameQuery; properties?: PropertyNameQuery; surveys?: SurveyCountQuery } = {}
+  const count = (count: number, persons: number) => ({ count, persons, firstMs: timestampMs, lastMs: timestampMs })
+  return {
+    asked,
+    starting: startManagement(t, {
+      events: {
+        listEventNames: async query => {
+          asked.events = query
+          const seen = { firstCapturedAtMs: timestampMs, lastSeenMs: timestampMs }
+          return { count: 3, results: [{ name: 'paid', ...seen }] }
+        },
+        listPropertyNames: async query => {
+          asked.properties = query
+          return { count: 1, results: [{ name: 'price', type: 'Numeric', isSeenOnEvents: true }] }
+        },
+        countSurveyEvents: async query => {
+          asked.surveys = query
+          return { shown: count(8, 6), dismissed: count(2, 2), sent: count(3, 2), personsDismissedAndSent: 1 }
+        },
+      },
+    }),
+  }
+}
+
+describe('event definitions', () => {
+  it('are listed in pages in the form of PostHog, with ids that stay', async t => {
+    const { starting, asked } = start(t)
+    const api = await starting
+    const path = '/api/projects/1/event_definitions/'
+    const { status, body } = await api.call('GET', `${path}?search=pai&limit=1&offset=1`)
+    assert.deepEqual([status, body.count, body.next], [200, 3, `${api.url}${path}?search=pai&limit=1&offset=2`])
+    assert.deepEqual(asked.events, { projectId: 1, search: 'pai', limit: 1, offset: 1 })
+    const [{ id, ...definition }] = body.results
+    assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}$/)
+    assert.deepEqual(definition, {
+      ...{ name: 'paid', created_at: '2026-04-30T10:00:00.000Z', last_seen_at: '2026-04-30T10:00:00.000Z' },
+      ...{ is_action: false, description: null, owner: null, tags: [], updated_at: null, updated_by: null },
+      ...{ verified: false, verified_at: null, verified_by: null, hidden: false },
+    })
+    assert.equal((await api.call('GET', path)).body.results[0].id, id)
+    await api.call('POST', '/api/projects/', { body: { name: 'Second' } })
+    assert.notEqual((await api.call('GET', path.replace('1', '2'))).body.results[0].id, id)
+  })
+
+  it('are 503 while the store is away', async t => {
+    const listEventNames = async () => {
+      throw new PortError('event-store', 'timeout')
+    }
+    const api = await startManagement(t, { events: { listEventNames } })
+    const { status, body } = await api.call('GET', '/api/projects/1/event_definitions/')
+    assert.deepEqual([status, body.code], [503, 'event_store_timeout'])
+  })
+})
+
+describe('property definitions', () => {
+  const path = '/api/projects/1/property_definitions/'
+
+  it('are listed by what PostHog filters by', async t => {
+    const { starting, asked } = start(t)
+    const api = await starting
+    const plain = await api.call('GET', path)
+    assert.equal(plain.body.results[0].is_seen_on_filtered_events, null)
+    assert.deepEqual(asked.properties, {
+      ...{ projectId: 1, of: 'event', limit: 100, offset: 0, leavesOutCore: false, onlyOfEvents: false },
+    })
+    const query = `?type=person&event_names=["paid","left"]&filter_by_event_names=true&properties=price,plan&is_feature_flag=false&exclude_core_properties=true&search=p`
+    const { status, body } = await api.call('GET', path + query)
+    assert.equal(status, 200, JSON.stringify(body))
+    assert.deepEqual(asked.properties, {
+      ...{ projectId: 1, of: 'person', limit: 100, offset: 0, leavesOutCore: true, onlyOfEvents: true },
+      ...{ search: 'p', names: ['price', 'plan'], events: ['paid', 'left'], ofFlags: false },
+    })
+    const { name, property_type, is_numerical, is_seen_on_filtered_events } = body.results[0]
+    assert.deepEqual([name, property_type, is_numerical, is_seen_on_filtered_events], ['price', 'Numeric', true, true])
+  })
+
+  it('refuse what cannot be asked', async t => {
+    const api = await startManagement(t)
+    for (const [query, attr] of [
+      ['?type=group', 'type'],
+      ['?event_names=paid', 'event_names'],
+      ['?event_names=[1]', 'event_names'],
+      [`?properties=${Array(101).fill('a').join(',')}`, 'properties'],
+      ['?event_name=["paid"]', 'event_name'],
+    ] as const) {
+      const { status, body } = await api.call('GET', path + query)
+      assert.deepEqual([status, body.attr], [400, attr], query)
+    }
+  })
+})
+
+describe('what became of surveys', () => {
+  const path = '/api/projects/1/surveys/'
+  const survey = { name: 'Why', type: 'popover', questions: [{ type: 'open', question: 'Why?' }] }
+
+  it('is counted with rates, of one survey and of all that are not archived', async t => {
+    const { starting, asked } = start(t)
+    const api = await starting
+    const { id } = (await api.call('POST', path, { body: { ...survey, start_date: '2026-04-01' } })).body
+    const archived = (await api.call('POST', path, { body: { ...survey, archived: true } })).body
+    const at = '2026-04-30T10:00:00.000Z'
+    const counted = (total: number, persons: number) => ({
+      ...{ total_count: total, unique_persons: persons, first_seen: at, last_seen: at },
+      ...{ total_count_only_seen: 0, unique_persons_only_seen: 0 },
+    })
+    const expected = {
+      stats: {
+        'survey shown': { ...counted(8, 6), total_count_only_seen: 3, unique_persons_only_seen: 3 },
+        'survey dismissed': counted(2, 1),
+        'survey sent': counted(3, 2),
+      },
+      rates: {
+        ...{ response_rate: 37.5, dismissal_rate: 25, unique_users_response_rate: 33.33 },
+        unique_users_dismissal_rate: 16.67,
+      },
+    }
+    const all = await api.call('GET', `${path}stats/?date_from=2026-04-01T00:00:00Z&date_to=2026-05-01`)
+    assert.deepEqual([all.status, all.body], [200, expected])
+    assert.deepEqual(asked.surveys, {
+      ...{ projectId: 1, surveyIds: [id], fromMs: Date.parse('2026-04-01'), toMs: Date.parse('2026-05-01') },
+    })
+    const one = await api.call('GET', `${path}${archived.id}/stats/`)
+    assert.deepEqual(one.body, { survey_id: archived.id, start_date: null, end_date: null, ...expected })
+    assert.deepEqual(asked.surveys, { projectId: 1, surveyIds: [archived.id] })
+    assert.equal((await api.call('GET', `${path}00000000-0000-4000-8000-000000000099/stats/`)).status, 404)
+    const reversed = await api.call('GET', `${path}stats/?date_from=2026-05-02&date_to=2026-05-01`)
+    assert.deepEqual([reversed.status, reversed.body.attr], [400, 'date_from'])
+  })
+
+  it('is zero everywhere without events', async t => {
+    const api = await startManagement(t)
+    const { body } = await api.call('GET', `${path}stats/`)
+    assert.deepEqual([body.rates.response_rate, body.stats['survey shown'].first_seen], [0, null])
+  })
+})
