@@ -3,6 +3,7 @@
 // events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
 
 import type { Lane } from '#core/events/captured-event.ts'
+import type { EventName, PropertyName } from '#core/events/known-names.ts'
 import type {
   EventIdentity,
   PersonIdOverride,
@@ -12,6 +13,7 @@ import type {
 } from '#core/events/stored-event.ts'
 import type { StoredFlagCall, ThinnedCall } from '#core/events/thin-flag-calls.ts'
 import type { JsonValue } from '#core/json.ts'
+import type { SurveyCounts } from '#core/surveys/survey-events.ts'
 import type { EventUsage } from '#core/usage.ts'
 
 export interface EventRows {
@@ -235,14 +237,6 @@ interface NamesPage {
 
 export type EventNameQuery = NamesPage
 
-export interface EventName {
-  readonly name: string
-  /** When the first of them was accepted, epoch ms. */
-  readonly firstCapturedAtMs: number
-  /** When the last of them happened, epoch ms. */
-  readonly lastSeenMs: number
-}
-
 /** All that is given has to hold. */
 export interface PropertyNameQuery extends NamesPage {
   readonly of: 'event' | 'person'
@@ -257,33 +251,10 @@ export interface PropertyNameQuery extends NamesPage {
   readonly onlyOfEvents?: boolean
 }
 
-export interface PropertyName {
-  readonly name: string
-  /** Null: its values are of several types, or lists, objects and null. */
-  readonly type: 'String' | 'Numeric' | 'Boolean' | 'DateTime' | null
-  readonly isSeenOnEvents: boolean
-}
-
 export interface SurveyCountQuery {
   readonly projectId: number
   readonly surveyIds: readonly string[]
   /** Inclusive bounds, epoch ms. */
   readonly fromMs?: number
   readonly toMs?: number
-}
-
-export interface SurveyCount {
-  readonly count: number
-  readonly persons: number
-  /** Null: there is none. */
-  readonly firstMs: number | null
-  readonly lastMs: number | null
-}
-
-export interface SurveyCounts {
-  readonly shown: SurveyCount
-  /** Without those that came behind answered questions. */
-  readonly dismissed: SurveyCount
-  readonly sent: SurveyCount
-  readonly personsDismissedAndSent: number
 }

@@ -1,7 +1,8 @@
 // Which events and properties a project has, by name. Nothing keeps them but the events themselves, so names are read from
 // those: of events all of them by the sort key, of properties as far as the newest events go.
 
-import type { EventName, EventNameQuery, PropertyName, PropertyNameQuery } from '#ports/event-store.ts'
+import type { EventName, PropertyName } from '#core/events/known-names.ts'
+import type { EventNameQuery, PropertyNameQuery } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 
 /** Whoever sends a new name with each event fills no memory: further names are left out. */

@@ -1,8 +1,8 @@
 // What became of surveys: their events, counted. Each identity counts once, answers that came in parts once, persons are
 // those of today. Source: PostHog's survey statistics.
 
-import { surveyEvents } from '#core/surveys/survey-events.ts'
-import type { SurveyCount, SurveyCountQuery, SurveyCounts } from '#ports/event-store.ts'
+import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
+import type { SurveyCountQuery } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 
 const { shown, dismissed, sent } = surveyEvents

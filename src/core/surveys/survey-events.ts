@@ -1,3 +1,19 @@
-// The events that SDKs send of surveys. Source: docs/wire/clients.md 13.
+// The events that SDKs send of surveys, and what is counted of them. Source: docs/wire/clients.md 13.
 
 export const surveyEvents = { shown: 'survey shown', dismissed: 'survey dismissed', sent: 'survey sent' } as const
+
+export interface SurveyCount {
+  readonly count: number
+  readonly persons: number
+  /** Null: there is none. */
+  readonly firstMs: number | null
+  readonly lastMs: number | null
+}
+
+export interface SurveyCounts {
+  readonly shown: SurveyCount
+  /** Without those that came behind answered questions. */
+  readonly dismissed: SurveyCount
+  readonly sent: SurveyCount
+  readonly personsDismissedAndSent: number
+}

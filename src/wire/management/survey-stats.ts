@@ -2,8 +2,7 @@
 // Source: PostHog's survey API.
 
 import Type, { type Static } from 'typebox'
-import { surveyEvents } from '#core/surveys/survey-events.ts'
-import type { SurveyCount, SurveyCounts } from '#ports/event-store.ts'
+import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 const countSchema = Type.Object({

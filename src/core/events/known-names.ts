@@ -1,0 +1,16 @@
+// Names that a project's events and their properties have, as far as they are known from the events themselves.
+
+export interface EventName {
+  readonly name: string
+  /** When the first of them was accepted, epoch ms. */
+  readonly firstCapturedAtMs: number
+  /** When the last of them happened, epoch ms. */
+  readonly lastSeenMs: number
+}
+
+export interface PropertyName {
+  readonly name: string
+  /** Null: its values are of several types, or lists, objects and null. */
+  readonly type: 'String' | 'Numeric' | 'Boolean' | 'DateTime' | null
+  readonly isSeenOnEvents: boolean
+}

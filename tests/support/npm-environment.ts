@@ -1,0 +1,25 @@
+// Folders with published npm packages of one version each, for tools that are no development dependency: they bring a
+// hundred packages, or a TypeScript of their own (docs/decisions/0035-tools-in-folders-of-their-own.md).
+
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+
+/** The folder whose `node_modules` has these (`name@version`), filled when it is not there yet. Nothing of theirs is run. */
+export function npmFolderWith(...packages: readonly string[]): string {
+  const folder = join(homedir(), '.cache', 'pennon-test', `npm-${packages.join('_').replaceAll(/[@/]+/g, '-')}`)
+  if (existsSync(folder)) return folder
+  const half = `${folder}.${process.pid}` // half of one would pass for a whole one
+  mkdirSync(half, { recursive: true })
+  try {
+    writeFileSync(join(half, 'package.json'), '{"private": true}')
+    const quiet = ['--ignore-scripts', '--legacy-peer-deps', '--no-audit', '--no-fund', '--save-exact']
+    execFileSync('npm', ['install', ...quiet, ...packages], { cwd: half, stdio: 'pipe', timeout: 240_000 })
+    renameSync(half, folder)
+  } catch (cause) {
+    rmSync(half, { recursive: true, force: true })
+    if (!existsSync(folder)) throw new Error(`npm could not install ${packages.join(', ')}`, { cause })
+  }
+  return folder
+}
