@@ -112,4 +112,35 @@ describe('readConfig', () => {
     assert.ok(!JSON.stringify(lines).includes('pw@'))
     assert.equal(lines.find(line => line.variable === 'PORT')?.origin, 'default')
   })
+
+  it('takes what Kubernetes tells of services called pennon and pennon-admin for no settings', () => {
+    const links = {
+      PENNON_SERVICE_HOST: '10.0.0.7',
+      PENNON_SERVICE_PORT: '8000',
+      PENNON_SERVICE_PORT_HTTP: '8000',
+      PENNON_PORT: 'tcp://10.0.0.7:8000',
+      PENNON_PORT_8000_TCP: 'tcp://10.0.0.7:8000',
+      PENNON_PORT_8000_TCP_PROTO: 'tcp',
+      PENNON_PORT_8000_TCP_PORT: '8000',
+      PENNON_PORT_8000_TCP_ADDR: '10.0.0.7',
+      PENNON_ADMIN_SERVICE_HOST: '10.0.0.8',
+      PENNON_ADMIN_PORT: 'tcp://10.0.0.8:8001',
+      PENNON_ADMIN_PORT_8001_UDP: 'udp://10.0.0.8:8001',
+    }
+    assert.deepEqual(readConfig(links), readConfig({}))
+    assert.deepEqual(describeConfig(links), describeConfig({}))
+    const mistaken = readConfig({ ...links, PENNON_PORT: '9000' })
+    assert.match(mistaken.ok ? '' : mistaken.error, /Unknown setting PENNON_PORT\. Did you mean PORT/)
+  })
+
+  it('takes a schema by a name that needs no quotes', () => {
+    const schemaOf = (name: string) => {
+      const read = readConfig({ PENNON_DATABASE_SCHEMA: name })
+      return read.ok ? read.value.databaseSchema : read.error
+    }
+    assert.equal(schemaOf('flags_2'), 'flags_2')
+    assert.equal(schemaOf(''), null)
+    for (const name of ['a b', 'A', 'a"b', 'pg_mine', '2', 'a,public', 'x'.repeat(64)])
+      assert.match(String(schemaOf(name)), /PENNON_DATABASE_SCHEMA is .*it takes a name/)
+  })
 })

@@ -15,6 +15,8 @@ export interface Config {
   readonly dataFolder: string
   /** Null: state is in the data folder. */
   readonly databaseUrl: string | null
+  /** Where our tables are in it; null: `pennon`, or where a former instance has them. */
+  readonly databaseSchema: string | null
   /** Of a replica, for evaluations; null: they read where everything is. */
   readonly databaseReadUrl: string | null
   /** Null: the embedded engine. */
@@ -82,6 +84,13 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     orNull(parsePostgresUrl),
     'state in this PostgreSQL instead of the data folder',
     true,
+  ),
+  databaseSchema: setting(
+    'PENNON_DATABASE_SCHEMA',
+    '',
+    'a name of lower-case letters, digits and _, not beginning with pg_',
+    orNull(parseSchema),
+    'schema of the tables in that PostgreSQL; pennon when absent, or public where a former instance has them',
   ),
   databaseReadUrl: setting(
     'DATABASE_READ_URL',
@@ -221,7 +230,8 @@ export type Environment = Readonly<Record<string, string | undefined>>
  * Reads the environment. The error is one line for a person: which setting, what is wrong, what would be right.
  * Source: ours, docs/operating/settings.md.
  */
-export function readConfig(environment: Environment): Result<Config, string> {
+export function readConfig(all: Environment): Result<Config, string> {
+  const environment = withoutServiceLinks(all)
   const known = new Set(Object.values(settings).map(({ variable }) => variable))
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('PENNON_') || known.has(name) || ownVariables.has(name)) continue
@@ -260,8 +270,20 @@ export interface SettingLine {
   readonly meaning: string
 }
 
+/**
+ * Kubernetes tells each container of every service beside it: of one called `pennon`, by `PENNON_SERVICE_HOST`,
+ * `PENNON_PORT` and the like, of one called `pennon-admin` by `PENNON_ADMIN_PORT`, as an address.
+ */
+function withoutServiceLinks(environment: Environment): Environment {
+  const isServiceLink = ([name, value]: [string, string | undefined]) =>
+    /_SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/.test(name) ||
+    (name.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(value ?? ''))
+  return Object.fromEntries(Object.entries(environment).filter(entry => !isServiceLink(entry)))
+}
+
 /** Every setting with its value and where that came from; secrets masked. */
-export function describeConfig(environment: Environment): readonly SettingLine[] {
+export function describeConfig(all: Environment): readonly SettingLine[] {
+  const environment = withoutServiceLinks(all)
   return Object.values(settings).map(({ variable, fallback, meaning, secret }) => {
     const given = environment[variable]
     const value = given ?? fallback
@@ -318,6 +340,10 @@ function parsePostgresUrl(text: string): string | undefined {
   return /^postgres(ql)?:$/.test(protocol) && [username, password, hostname, pathname].every(isDecodable)
     ? text
     : undefined
+}
+
+function parseSchema(text: string): string | undefined {
+  return /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(text) ? text : undefined
 }
 
 /** As libpq wants it: a `%` of the text itself is written `%25`. */

@@ -5,11 +5,11 @@ import { flagHash01, isInRollout } from '#core/flags/rollout.ts'
 import { readConfig } from '../config.ts'
 import { firstSteps } from './first-steps.ts'
 
-function banner(settings: Record<string, string>): string {
+function banner(settings: Record<string, string>, personalKey: string | null = null): string {
   const config = readConfig({ PENNON_DATA: tmpdir(), PENNON_MIN_FREE_BYTES: '0', ...settings })
   assert.ok(config.ok)
-  const bootstrapped = { projectKey: 'key', personalKey: null, ignoredProjectKey: false }
-  return firstSteps({ url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped }, config.value)
+  const bootstrapped = { projectKey: 'key', personalKey, ignoredProjectKey: false }
+  return firstSteps({ url: 'http://127.0.0.1:8000', adminUrl: null, bootstrapped, statePlace: null }, config.value)
 }
 
 describe('what a start prints', () => {
@@ -27,6 +27,15 @@ describe('what a start prints', () => {
     const isOn = (id: string) => isInRollout(flagHash01(flagKey!, id, ''), Number(percentage))
     assert.equal(id, has)
     assert.deepEqual([isOn(has!), isOn(hasNot!)], [true, false])
+  })
+
+  it('shows a personal key that was made up, and never one that was given', () => {
+    const secret = 'phx_0123456789abcdefghij0123456789'
+    assert.match(banner({}, secret), new RegExp(`Personal API key +${secret} .*shown only now`))
+    const given = banner({ PENNON_PERSONAL_KEY: secret }, secret)
+    assert.ok(!given.includes(secret), given)
+    assert.match(given, /Personal API key +is the one of PENNON_PERSONAL_KEY/)
+    assert.match(given, /Bearer <personal API key>/)
   })
 
   it('warns when the limits of the log or of the disk leave no room for any event', () => {

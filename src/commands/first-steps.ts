@@ -9,14 +9,21 @@ import type { Service } from './start-service.ts'
 const roomForCapture = 64 * 1024
 
 /** @param service of which only what is printed is read. */
-export function firstSteps(service: Pick<Service, 'url' | 'adminUrl' | 'bootstrapped'>, config: Config): string {
-  const { projectKey, personalKey, ignoredProjectKey } = service.bootstrapped
+export function firstSteps(
+  service: Pick<Service, 'url' | 'adminUrl' | 'bootstrapped' | 'statePlace'>,
+  config: Config,
+): string {
+  const { projectKey, ignoredProjectKey, personalKey: madeKey } = service.bootstrapped
+  // One that was given is known to who gave it, and this goes into logs.
+  const personalKey = config.personalKey === null ? madeKey : null
   const api = service.adminUrl ?? service.url
   const lines = ['', `  Pennon is serving on ${service.url}`, '']
   if (service.adminUrl !== null) lines.push(`  Private API       ${service.adminUrl}`)
   if (projectKey !== null) lines.push(`  Project API key   ${projectKey}   (public: for SDKs)`)
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
+  else if (madeKey !== null) lines.push('  Personal API key  is the one of PENNON_PERSONAL_KEY')
   else lines.push('  Personal API key  was made at the first start; if it is lost: npm run pennon -- new-key')
+  if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   lines.push(`  Data              ${config.dataFolder}`, '')
   if (ignoredProjectKey)
     lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')

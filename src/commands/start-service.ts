@@ -56,6 +56,8 @@ export interface Service {
   readonly url: string
   readonly adminUrl: string | null
   readonly bootstrapped: Bootstrapped
+  /** Of the database that has the state; null: it is in the data folder. */
+  readonly statePlace: string | null
   /** Process ids of the children, by name, as of now. */
   childPids(): Record<string, number | undefined>
   processingState(): ProcessingState
@@ -216,6 +218,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     return ok({
       ...addresses,
       bootstrapped,
+      statePlace: state.place,
       childPids: () => ({ work: worker.pid, events: events?.pid }),
       processingState: () => processing,
       setWorkerClock: nowMs => worker.send({ type: 'clock', nowMs }),

@@ -9,6 +9,7 @@ import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
+import { stateUrlsOf } from './state.ts'
 
 /** @returns one line for a person when there is no state, it cannot be used, or it is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
@@ -16,16 +17,19 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
   let management: ManagementStore | undefined
   try {
     let version: number | null
-    if (config.databaseUrl === null) {
+    const url = stateUrlsOf(config)?.url ?? null
+    if (url === null) {
       version = findSqliteSchema(config.dataFolder)
     } else {
       const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
-      const checked = await checkPostgres(config.databaseUrl)
+      const checked = await checkPostgres(url)
       if (!checked.ok) return err(checked.error.message)
       place = `PostgreSQL at ${checked.value.place}`
       if (checked.value.isReplica) return err(`${place} is a replica; DATABASE_URL has to name its primary.`)
+      const { state } = checked.value
+      if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
       const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
-      version = await findPostgresSchema(config.databaseUrl)
+      version = state.hasState ? await findPostgresSchema(url) : null
     }
     if (version === null) return err(noState(place))
     if (!isNewestSchema(version))
@@ -44,7 +48,9 @@ export async function openExistingManagement(config: Config, logger: Logger): Pr
   }
 }
 
-async function openManagementOf({ databaseUrl: url, dataFolder }: Config, logger: Logger): Promise<ManagementStore> {
+async function openManagementOf(config: Config, logger: Logger): Promise<ManagementStore> {
+  const { dataFolder } = config
+  const url = stateUrlsOf(config)?.url ?? null
   if (url === null) return openSqliteManagementStore({ dataFolder, access: 'write' })
   const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
   return openPostgresManagementStore({ url, logger })

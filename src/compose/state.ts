@@ -2,6 +2,7 @@
 // a front and for the worker; what PostgreSQL needs is loaded only where it is used.
 
 import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
+import { type StateSchema, withStateSchema } from '#adapters/postgres/state-schema.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
@@ -23,6 +24,8 @@ const replicaConnectMsMax = 3_000
 /** What the private API reads and writes, what definitions are loaded with, and what evaluations write. */
 export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
 
+type FoundState = Exclude<StateSchema, { refusal: string }>
+
 export interface FrontState {
   readonly subjects: SubjectStore & HashKeyOverrideReader
   readonly definitions: DefinitionStore
@@ -33,14 +36,17 @@ export interface FrontState {
 
 /** Brings the state up to the newest schema. @throws with a message for people when it cannot be opened. */
 export async function openManagement(config: Config, logger: Logger): Promise<StateWriter> {
-  if (config.databaseUrl === null) return openStateWriter({ dataFolder: config.dataFolder, logger })
-  await checkDatabases(config.databaseUrl, config.databaseReadUrl, logger)
-  return openPostgresState(config.databaseUrl, logger)
+  const urls = stateUrlsOf(config)
+  if (urls === null) return openStateWriter({ dataFolder: config.dataFolder, logger })
+  const found = await checkDatabases(urls, logger)
+  return openPostgresState(urls.url, found, logger)
 }
 
 /** The state of an instance, which no other one uses until `release`. */
 export interface InstanceState {
   readonly management: StateWriter
+  /** For people; null: the data folder. */
+  readonly place: string | null
   /** Of `InstanceLock`. State in the data folder never goes away and comes back. */
   readonly judgeReturns: InstanceLock['judgeReturns']
   /** Gives the state back to other instances; `management` is closed by whoever has it. Takes a second at most. */
@@ -59,21 +65,33 @@ export async function openInstanceState(
   logger: Logger,
   options: { waitMsMax: number; onWaiting: () => void; onSuperseded: (line: string) => void },
 ): Promise<Result<InstanceState, string>> {
-  const { databaseUrl: url } = config
-  if (url === null) {
+  const urls = stateUrlsOf(config)
+  if (urls === null) {
     const management = await openManagement(config, logger)
-    return ok({ management, judgeReturns: () => undefined, release: async () => undefined })
+    return ok({ management, place: null, judgeReturns: () => undefined, release: async () => undefined })
   }
-  await checkDatabases(url, config.databaseReadUrl, logger)
+  const { url } = urls
+  const found = await checkDatabases(urls, logger)
   const { takeInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
   const locked = await namingPlace(url, () => takeInstanceLock({ ...options, url, logger }))
   if (!locked.ok) return locked
   const { judgeReturns, release } = locked.value
   try {
-    return ok({ management: await openPostgresState(url, logger), judgeReturns, release })
+    const management = await openPostgresState(url, found, logger)
+    return ok({ management, place: `${await statePlaceOf(config)}, schema ${found.schema}`, judgeReturns, release })
   } catch (cause) {
     await release()
     throw cause
+  }
+}
+
+/** Of the primary, and of what evaluations read, with the schema that our tables are in; null: the state is in the data folder. */
+export function stateUrlsOf(config: Config): { url: string; readUrl: string | null } | null {
+  const { databaseUrl, databaseReadUrl, databaseSchema } = config
+  if (databaseUrl === null) return null
+  return {
+    url: withStateSchema(databaseUrl, databaseSchema),
+    readUrl: databaseReadUrl === null ? null : withStateSchema(databaseReadUrl, databaseSchema),
   }
 }
 
@@ -84,7 +102,9 @@ export async function statePlaceOf(config: Config): Promise<string | null> {
   return `PostgreSQL at ${placeOf(config.databaseUrl)}`
 }
 
-async function openPostgresState(url: string, logger: Logger): Promise<StateWriter> {
+async function openPostgresState(url: string, found: FoundState, logger: Logger): Promise<StateWriter> {
+  const { makePostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+  if (!found.isMade) await namingPlace(url, () => makePostgresSchema(url, found.schema))
   const { migratePostgres, openPostgresManagementStore } = await import(
     '#adapters/postgres/postgres-management-store.ts'
   )
@@ -112,9 +132,10 @@ async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
 
 /** On a state that `openManagement` has brought up to date. */
 export async function openFrontState(config: Config, logger: Logger, management: StateWriter): Promise<FrontState> {
-  const { databaseUrl: url, databaseReadUrl, dataFolder } = config
+  const { dataFolder } = config
+  const urls = stateUrlsOf(config)
   const { loadChanges } = management
-  if (url === null) {
+  if (urls === null) {
     const subjects = openSqliteSubjectStore({ dataFolder })
     const definitions = openSqliteDefinitionStore({ dataFolder, loadChanges })
     const close = async () => {
@@ -125,8 +146,8 @@ export async function openFrontState(config: Config, logger: Logger, management:
   }
   const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
   const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
-  const subjects = openPostgresSubjectStore({ url: databaseReadUrl ?? url, logger })
-  const definitions = openPostgresDefinitionStore({ url, logger, loadChanges })
+  const subjects = openPostgresSubjectStore({ url: urls.readUrl ?? urls.url, logger })
+  const definitions = openPostgresDefinitionStore({ url: urls.url, logger, loadChanges })
   const close = async () => {
     await Promise.all([subjects.close(), definitions.close()])
   }
@@ -138,7 +159,8 @@ export async function openWorkerState(
   config: Config,
   logger: Logger,
 ): Promise<{ chunks: ChunkStore; management: ManagementStore }> {
-  const { databaseUrl: url, dataFolder } = config
+  const { dataFolder } = config
+  const url = stateUrlsOf(config)?.url ?? null
   if (url === null) {
     const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
     return {
@@ -158,18 +180,27 @@ export async function openWorkerState(
  * A replica that does not answer now is no reason to refuse a start: flags that need no stored person work without it.
  * @throws Error with a line for people.
  */
-async function checkDatabases(url: string, readUrl: string | null, logger: Logger): Promise<void> {
+async function checkDatabases(
+  { url, readUrl }: { url: string; readUrl: string | null },
+  logger: Logger,
+): Promise<FoundState> {
   const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
   const primary = await checkPostgres(url, startConnectMsMax)
   if (!primary.ok) throw new Error(primary.error.message)
-  const { place, version, isReplica } = primary.value
+  const { place, version, isReplica, state, mayCreate } = primary.value
   if (isReplica)
     throw new Error(`PostgreSQL at ${place} is a replica, which takes no writes; DATABASE_URL has to name its primary.`)
-  logger.info({ place, version }, 'state is in PostgreSQL')
-  if (readUrl === null) return
+  if ('refusal' in state) throw new Error(`PostgreSQL at ${place} cannot be used: ${state.refusal}.`)
+  if (!state.isMade && !mayCreate)
+    throw new Error(
+      `PostgreSQL at ${place} cannot be used: permission denied to make the schema ${state.schema}. As the owner of the database: CREATE SCHEMA ${state.schema} AUTHORIZATION the role of DATABASE_URL.`,
+    )
+  logger.info({ place, version, schema: state.schema }, 'state is in PostgreSQL')
+  if (readUrl === null) return state
   const replica = await checkPostgres(readUrl, replicaConnectMsMax)
-  if (replica.ok) return
+  if (replica.ok) return state
   const message = `DATABASE_READ_URL: ${replica.error.message}`
   if (!replica.error.mayPass) throw new Error(message)
   logger.warn(message)
+  return state
 }

@@ -5,6 +5,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { endQuietly } from './end-in-time.ts'
 import { clientSettings } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
+import { type FoundSchema, judgeSchemas, type StateSchema } from './state-schema.ts'
 
 export interface PostgresCheck {
   /** `host:port/database` */
@@ -13,10 +14,10 @@ export interface PostgresCheck {
   readonly version: string
   /** A replica that follows a primary. */
   readonly isReplica: boolean
-  /** The schema where our tables are, or would be; null: the role has none. */
-  readonly schema: string | null
-  /** Of the role, in that schema: what every new version of the state needs. */
-  readonly mayCreateTables: boolean
+  /** Where our tables are, or would be. */
+  readonly state: StateSchema
+  /** Of the role: tables in that schema, and the schema itself when it is not there yet. */
+  readonly mayCreate: boolean
 }
 
 export interface PostgresProblem {
@@ -31,9 +32,20 @@ interface CheckedRow {
   readonly number: string
   readonly encoding: string
   readonly replica: boolean
+  readonly path: string
   readonly schema: string | null
-  readonly creates: boolean
 }
+
+/** What extensions bring is nobody's data. */
+const findSchemas = `
+  SELECT n.nspname AS schema, coalesce(array_agg(c.relname::text ORDER BY c.relname) FILTER (WHERE c.oid IS NOT NULL), '{}') AS tables
+  FROM pg_namespace AS n LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
+    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+  WHERE n.nspname = ANY(current_schemas(false)) GROUP BY n.nspname`
+
+const findRights = `
+  SELECT CASE WHEN $2 THEN has_schema_privilege($1, 'CREATE')
+    ELSE has_database_privilege(current_database(), 'CREATE') END AS creates`
 
 /** Of which `COLLATE "C"`, identity columns and `unnest` with several lists are; older ones are out of support. */
 const majorVersionMin = 12
@@ -54,13 +66,20 @@ export async function checkPostgres(
     const { rows } = await client.query<CheckedRow>(
       `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
         current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS replica,
-        current_schema() AS schema, coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS creates`,
+        current_schema() AS schema, current_setting('search_path') AS path`,
     )
-    const { version, number, encoding, replica, schema, creates } = rows[0]!
+    const { version, number, encoding, replica, schema, path } = rows[0]!
     if (Number(number) < majorVersionMin * 10_000)
       return problem(`it is version ${version}; Pennon needs ${majorVersionMin} or newer`)
     if (encoding !== 'UTF8') return problem(`its encoding is ${encoding}; create the database with ENCODING 'UTF8'`)
-    return ok({ place, version, isReplica: replica, schema, mayCreateTables: creates })
+    const { rows: found } = await client.query<FoundSchema>(findSchemas)
+    const state = judgeSchemas(path, schema, found)
+    let mayCreate = false
+    if (!('refusal' in state)) {
+      const { rows: rights } = await client.query<{ creates: boolean }>(findRights, [state.schema, state.isMade])
+      mayCreate = rights[0]!.creates
+    }
+    return ok({ place, version, isReplica: replica, state, mayCreate })
   } catch (cause) {
     const isAnswer = cause instanceof pg.DatabaseError && !/^(08|53|57)/.test(cause.code ?? '')
     return problem(`${reasonOf(postgresPortError(cause))}${wayOut(cause)}`, !isAnswer)

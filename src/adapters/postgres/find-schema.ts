@@ -1,4 +1,4 @@
-// Whether a database holds state, and of which version, without making or changing any of it.
+// The schema of the state in a database: of which version it is, and making it.
 
 import pg from 'pg'
 import { endQuietly } from './end-in-time.ts'
@@ -8,22 +8,32 @@ import { postgresPortError } from './postgres-errors.ts'
 const answerMsMax = 10_000
 
 /**
- * @returns how many migrations the state has had; null when there is none.
+ * Of a database that has state, as `checkPostgres` says.
+ * @returns how many migrations the state has had.
  * @throws PortError when the database cannot be reached or read.
  */
-export async function findPostgresSchema(url: string): Promise<number | null> {
+export async function findPostgresSchema(url: string): Promise<number> {
+  return asking(url, async client => {
+    const { rows } = await client.query<{ version: string | null }>(
+      'SELECT max(version) AS version FROM schema_version',
+    )
+    return Number(rows[0]!.version ?? 0)
+  })
+}
+
+/** @throws PortError, with the way out when the role has no right to. */
+export async function makePostgresSchema(url: string, schema: string): Promise<void> {
+  await asking(url, async client => {
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`)
+  })
+}
+
+async function asking<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ ...clientSettings(url, 'find schema', answerMsMax), query_timeout: answerMsMax })
   client.on('error', () => undefined) // told by the call that it breaks
   try {
     await client.connect()
-    const { rows } = await client.query<{ found: string }>(
-      `SELECT count(to_regclass(name)) AS found FROM unnest(ARRAY['schema_version', 'project', 'personal_api_key']) AS name`,
-    )
-    if (Number(rows[0]!.found) < 3) return null
-    const { rows: versions } = await client.query<{ version: string | null }>(
-      'SELECT max(version) AS version FROM schema_version',
-    )
-    return Number(versions[0]!.version ?? 0)
+    return await work(client)
   } catch (cause) {
     throw postgresPortError(cause)
   } finally {

@@ -61,7 +61,7 @@ export function openPool(options: PoolOptions): Pool {
   const sockets = trackSockets()
   const pool = new pg.Pool({
     stream: sockets.stream,
-    ...clientSettings(options.url, options.name, options.connectMsMax),
+    ...clientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
     max: options.sizeMax,
     idleTimeoutMillis: 60_000,
     // A server that became the primary gets its share of sessions within the hour.
@@ -69,7 +69,6 @@ export function openPool(options: PoolOptions): Pool {
     ...(statementMsMax > 0 && { statement_timeout: statementMsMax, query_timeout: statementMsMax + answerGraceMs }),
     ...(lockMsMax !== undefined && { lock_timeout: lockMsMax }),
     idle_in_transaction_session_timeout: idleTransactionMsMax,
-    ...(options.isIndexed && { options: indexedPlans }),
   })
   // Without a listener, a session that the server ends while nobody uses it would end this process.
   pool.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'an idle session ended'))
@@ -125,10 +124,17 @@ export async function inTransaction<T>(pool: Pool, begin: string, work: (session
   }
 }
 
-/** What every connection has in common. `sslmode` of the URL means what it means to libpq. */
-export function clientSettings(url: string, name: string, connectMsMax: number): pg.ClientConfig {
+/**
+ * What every connection has in common. `sslmode` of the URL means what it means to libpq.
+ * @param options for the server, beside those of the URL, which would replace them otherwise.
+ */
+export function clientSettings(url: string, name: string, connectMsMax: number, options = ''): pg.ClientConfig {
+  const place = new URL(url)
+  const given = place.searchParams.get('options') ?? ''
+  place.searchParams.delete('options')
   return {
-    connectionString: withLibpqTls(url),
+    connectionString: withLibpqTls(place.href),
+    options: `${options} ${given}`.trim(),
     application_name: `pennon ${name}`,
     connectionTimeoutMillis: connectMsMax,
     keepAlive: true,

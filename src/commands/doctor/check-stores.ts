@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { endpointOfUrl } from '../../adapters/clickhouse/clickhouse-clients.ts'
 import { engineLibraryPath } from '../../adapters/clickhouse-embedded/engine-library.ts'
 import { openGeoip } from '../../compose/geoip.ts'
+import { stateUrlsOf } from '../../compose/state.ts'
 import type { Config } from '../../config.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
@@ -17,9 +18,10 @@ const staleAfterDays = 365
 
 export async function checkState(config: Config): Promise<readonly Finding[]> {
   const findings = [good(config.databaseUrl === null ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
-  if (config.databaseUrl !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', config.databaseUrl))
-  if (config.databaseReadUrl !== null)
-    findings.push(await checkDatabase('state, reading', 'DATABASE_READ_URL', config.databaseReadUrl))
+  const urls = stateUrlsOf(config)
+  if (urls !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', urls.url))
+  if (urls !== null && urls.readUrl !== null)
+    findings.push(await checkDatabase('state, reading', 'DATABASE_READ_URL', urls.readUrl))
   return findings
 }
 
@@ -34,16 +36,22 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
       mayPass ? `start it, or check ${setting} and the network` : `mend it, or change ${setting}`,
     )
   }
-  const { version, place, isReplica, schema, mayCreateTables } = checked.value
-  if (isReplica && setting === 'DATABASE_URL')
-    return bad(what, `PostgreSQL ${version} at ${place} is a replica`, 'name its primary: everything is written there')
-  if (!mayCreateTables && setting === 'DATABASE_URL')
+  const { version, place, isReplica, state, mayCreate } = checked.value
+  const where = `PostgreSQL ${version} at ${place}`
+  if (setting !== 'DATABASE_URL') return good(what, `${where}${isReplica ? ', a replica' : ''}`)
+  if (isReplica) return bad(what, `${where} is a replica`, 'name its primary: everything is written there')
+  if ('refusal' in state) {
+    const [found, ...remedy] = state.refusal.split('. ')
+    return bad(what, `${where}: ${found}`, remedy.join('. '))
+  }
+  const { schema, isMade, hasState } = state
+  if (!mayCreate)
     return bad(
       what,
-      `the role of PostgreSQL ${version} at ${place} may not create tables${schema === null ? '' : ` in schema ${schema}`}`,
-      `let it: GRANT CREATE ON SCHEMA ${schema ?? 'public'} TO the role, as the owner of the database`,
+      `the role of ${where} may not ${isMade ? `create tables in schema ${schema}` : `make the schema ${schema}`}`,
+      `let it, as the owner of the database: ${isMade ? `GRANT CREATE ON SCHEMA ${schema} TO` : `CREATE SCHEMA ${schema} AUTHORIZATION`} the role`,
     )
-  return good(what, `PostgreSQL ${version} at ${place}${isReplica ? ', a replica' : ''}`)
+  return good(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
 }
 
 function sqliteVersion(): string {

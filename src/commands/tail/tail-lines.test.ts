@@ -49,6 +49,17 @@ describe('a line of pennon tail', () => {
     assert.equal(ofImport, shown.replace('  rejected', '  historical  rejected'))
   })
 
+  it('shows what turns the direction of a line, breaks it or hides in it as what it is', () => {
+    const hidden = '\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\u{e0041}\ud800'
+    const escapes = String.raw`\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\udb40\udc41\ud800`
+    const sent = { captured_at: 'at', event: `paid${hidden}`, distinct_id: 'Zoë 🦊', properties: { name: hidden } }
+    const line = lineOf('event', sent, false)
+    assert.equal(line, `at  paid${escapes}  Zoë 🦊  {"name":"${escapes}"}`)
+    const asJson = lineOf('event', sent, true)
+    assert.ok(asJson.includes(escapes) && !asJson.includes(hidden[0]!))
+    assert.equal(JSON.parse(asJson).event, `paid${hidden}`)
+  })
+
   it('tells everything else by its name, and never moves the cursor', () => {
     assert.equal(line('skipped', '{"count":null}'), '# skipped {"count":null}')
     assert.equal(event('"properties":{"a":"\\u009b2J"}'), `${at}  paid  ada  {"a":"\\u009b2J"}`)

@@ -56,7 +56,13 @@ function rejectLine({
   return [receivedAt, ...mark, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
 }
 
-/** What clients sent may not move the cursor. Escaped as in JSON, which a line may be. */
+/**
+ * What clients sent may not move the cursor, turn the direction of a line, break it or hide in it: control and format characters,
+ * separators and halves of characters are escaped as in JSON, which a line may be.
+ */
 function printable(line: string): string {
-  return line.replaceAll(/\p{Cc}/gu, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, chars => {
+    const units = Array.from({ length: chars.length }, (_, index) => chars.charCodeAt(index))
+    return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
+  })
 }

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { judgeSchemas, withStateSchema } from './state-schema.ts'
+
+const path = 'pennon, "$user", public'
+const state = ['chunk_outcome', 'log_position', 'personal_api_key', 'project', 'schema_version', 'person']
+
+describe('the schema of the state', () => {
+  it('is one of its own, beside whatever another application has in public', () => {
+    const others = { schema: 'public', tables: ['project', 'schema_version', 'users'] }
+    const free = { schema: 'pennon', isMade: false, hasState: false }
+    assert.deepEqual(judgeSchemas(path, 'public', [others]), free)
+    assert.deepEqual(judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: [] }, others]), {
+      ...free,
+      isMade: true,
+    })
+    const used = { schema: 'pennon', isMade: true, hasState: true }
+    assert.deepEqual(judgeSchemas(path, 'pennon', [{ schema: 'pennon', tables: state }, others]), used)
+  })
+
+  it('stays where an instance of before has it', () => {
+    const found = judgeSchemas(path, 'public', [{ schema: 'public', tables: state }])
+    assert.deepEqual(found, { schema: 'public', isMade: true, hasState: true })
+  })
+
+  it('is refused where another program has tables in it, and names some', () => {
+    const found = judgeSchemas('"shop"', 'shop', [{ schema: 'shop', tables: ['a', 'b', 'c', 'd', 'project'] }])
+    assert.match(
+      'refusal' in found ? found.refusal : '',
+      /schema shop has tables of another program \(a, b, c and 2 more\)/,
+    )
+  })
+
+  it('is refused where it would be empty although there is state in the former one', () => {
+    const found = judgeSchemas(path, 'pennon', [
+      { schema: 'pennon', tables: [] },
+      { schema: 'public', tables: state },
+    ])
+    assert.match(
+      'refusal' in found ? found.refusal : '',
+      /in the schema public, .*Drop that.*PENNON_DATABASE_SCHEMA=public/,
+    )
+  })
+
+  it('is where the path of the URL leads, when that has one', () => {
+    const url = 'postgres://u:p@h/d?options=-c%20search_path%3Dmine'
+    assert.equal(withStateSchema(url, null), url)
+    assert.deepEqual(judgeSchemas('mine', null, []), { schema: 'mine', isMade: false, hasState: false })
+    assert.deepEqual(judgeSchemas('"$user", public', 'public', [{ schema: 'public', tables: [] }]), {
+      ...{ schema: 'public', isMade: true, hasState: false },
+    })
+  })
+
+  it('is added to what the URL says, whose other parts stay', () => {
+    const url = new URL(withStateSchema('postgres://u:p%25w@h:1/d?sslmode=require&options=-c%20jit%3Doff', 'mine'))
+    assert.equal(url.searchParams.get('options'), '-c jit=off -c search_path="mine"')
+    assert.equal(url.searchParams.get('sslmode'), 'require')
+    assert.equal(url.password, 'p%25w')
+  })
+})

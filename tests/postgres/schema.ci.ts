@@ -1,0 +1,110 @@
+// Where the tables are in a database that other applications use too.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { checkState } from '../../src/commands/doctor/check-stores.ts'
+import { readConfig } from '../../src/config.ts'
+import { newKey } from '../support/new-key.ts'
+import { type Pennon, startPennon } from '../support/pennon.ts'
+import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
+import { migratedTemplate } from '../support/postgres-state.ts'
+import { refusedStart } from '../support/refused-start.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+describe('the tables of the state', { skip: noPostgres() }, () => {
+  let postgres: TestPostgres
+
+  before(async () => {
+    postgres = await startPostgres()
+  })
+  after(() => postgres?.stop())
+
+  /** Its tables by schema. */
+  async function tablesOf(url: string): Promise<Record<string, string[]>> {
+    const rows = await postgres.query<{ schema: string; tables: string[] }>(
+      `SELECT schemaname AS schema, array_agg(tablename::text ORDER BY tablename) AS tables FROM pg_tables
+       WHERE schemaname NOT IN ('pg_catalog', 'information_schema') GROUP BY schemaname`,
+      [],
+      url,
+    )
+    return Object.fromEntries(rows.map(({ schema, tables }) => [schema, tables]))
+  }
+
+  async function started(t: TestContext, settings: Record<string, string>): Promise<Pennon> {
+    const pennon = await startPennon({ settings, dataFolder: tempDir(t) })
+    t.after(() => pennon.killTree())
+    return pennon
+  }
+
+  /** A database of another application, which has some names of ours. */
+  async function foreignDatabase(): Promise<string> {
+    const url = await postgres.createDatabase()
+    for (const table of ['project (id int, owner text)', 'schema_version (version text)', 'person (ssn text)'])
+      await postgres.query(`CREATE TABLE public.${table}`, [], url)
+    await postgres.query("INSERT INTO public.project VALUES (1, 'theirs')", [], url)
+    return url
+  }
+
+  async function doctorOn(settings: Record<string, string>) {
+    const config = readConfig(settings)
+    assert.ok(config.ok)
+    return (await checkState(config.value))[0]!
+  }
+
+  it('are in a schema of their own, and another application keeps its own', async t => {
+    const url = await foreignDatabase()
+    assert.match((await doctorOn({ DATABASE_URL: url })).found, /schema pennon \(tables are made at the first start\)/)
+    const pennon = await started(t, { DATABASE_URL: url })
+    assert.match(pennon.output(), /State +PostgreSQL at 127\.0\.0\.1:\d+\/\w+, schema pennon\n/)
+    await pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'here' })
+    const { public: theirs, pennon: ours } = await tablesOf(url)
+    assert.deepEqual(theirs, ['person', 'project', 'schema_version'])
+    assert.ok(ours!.includes('person') && ours!.includes('feature_flag'))
+    const rows = await postgres.query('SELECT * FROM public.project', [], url)
+    assert.deepEqual(rows, [{ id: 1, owner: 'theirs' }])
+    const flags = await postgres.query('SELECT key FROM pennon.feature_flag', [], url)
+    assert.deepEqual(flags, [{ key: 'here' }])
+  })
+
+  it('stay in public for an instance that has them there', async t => {
+    const url = await migratedTemplate(postgres)
+    const pennon = await started(t, { DATABASE_URL: url })
+    assert.match(pennon.output(), /, schema public\n/)
+    assert.deepEqual(Object.keys(await tablesOf(url)), ['public'])
+    assert.match((await doctorOn({ DATABASE_URL: url })).found, /, schema public$/)
+  })
+
+  it('are in the schema that a setting names, for commands too', async t => {
+    const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'flags' }
+    const pennon = await started(t, settings)
+    assert.match(pennon.output(), /, schema flags\n/)
+    assert.deepEqual(Object.keys(await tablesOf(settings.DATABASE_URL)).sort(), ['flags', 'public'])
+    assert.equal((await newKey({ ...settings, PENNON_DATA: tempDir(t) })).exitCode, 0)
+    const missed = await newKey({ DATABASE_URL: settings.DATABASE_URL, PENNON_DATA: tempDir(t) })
+    assert.deepEqual([missed.exitCode, /There is no state/.test(missed.stderr)], [2, true])
+  })
+
+  it('are made in no schema that another program has tables in', async t => {
+    const settings = { DATABASE_URL: await foreignDatabase(), PENNON_DATABASE_SCHEMA: 'public' }
+    const line = await refusedStart(tempDir(t), settings)
+    assert.match(
+      line,
+      /schema public has tables of another program \(person, project, schema_version\).*PENNON_DATABASE_SCHEMA/,
+    )
+    assert.deepEqual(Object.keys(await tablesOf(settings.DATABASE_URL)), ['public'])
+    const { isGood, found, remedy } = await doctorOn(settings)
+    assert.equal(isGood, false)
+    assert.match(`${found} → ${remedy}`, /tables of another program.* → Set PENNON_DATABASE_SCHEMA/)
+  })
+
+  it('are not begun anew beside those that are in public', async t => {
+    const url = await migratedTemplate(postgres)
+    await postgres.query('CREATE SCHEMA pennon', [], url)
+    assert.match(
+      await refusedStart(tempDir(t), { DATABASE_URL: url }),
+      /state is in the schema public.*PENNON_DATABASE_SCHEMA=public/,
+    )
+    const pennon = await started(t, { DATABASE_URL: url, PENNON_DATABASE_SCHEMA: 'public' })
+    assert.match(pennon.output(), /, schema public\n/)
+  })
+})
