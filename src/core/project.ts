@@ -20,12 +20,15 @@ export interface IngestionSettings {
   readonly personProcessingOptOut: boolean
   /** Of the same `$feature_flag_called` of one id, the first of a UTC day is stored; usage counts every one. */
   readonly thinsFlagCalls: boolean
+  /** Events make no further group types; those that there are go on. */
+  readonly groupTypesFrozen: boolean
 }
 
 export const noIngestionSettings: IngestionSettings = {
   dropEventsOlderThanSeconds: null,
   personProcessingOptOut: false,
   thinsFlagCalls: false,
+  groupTypesFrozen: false,
 }
 
 export interface Project {

@@ -163,7 +163,18 @@ export interface PersonQueryStore {
 export type GroupView = Omit<Group, 'marks' | 'properties'> & { readonly propertiesJson: string }
 
 export interface GroupQueryStore {
+  /** Those that are being deleted too. */
   listGroupTypes(projectId: number): Promise<readonly GroupType[]>
+  /**
+   * From now on nothing is stored under the type and no definition has it. Its groups are still there, and its index is
+   * taken, until `deleteGroupsOfType` says that all are gone. Repeatable.
+   */
+  startDeletingGroupType(projectId: number, typeIndex: number): Promise<Result<Written<null>, 'not_found'>>
+  /**
+   * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction; with the last of them the
+   * type is gone and its index free. @returns whether there is more to delete.
+   */
+  deleteGroupsOfType(projectId: number, typeIndex: number, countMax: number): Promise<boolean>
   /** Newest first; a page of large groups is shorter than its limit, as one of persons. */
   listGroups(
     projectId: number,

@@ -230,7 +230,7 @@ async function planGroupTypes(
   const there = await deps.management.listGroupTypes(targetProjectId)
   for (const index of indexes) {
     const name = here.find(type => type.index === index)?.name
-    const counterpart = there.find(type => type.name === name)
+    const counterpart = there.find(type => type.name === name && type.isBeingDeleted !== true)
     if (name === undefined) plan.reasons.push(`It uses the group type ${index}, which does not exist.`)
     else if (counterpart === undefined) plan.reasons.push(`It uses the group type "${name}", which the project lacks.`)
     else plan.groupTypes.set(index, counterpart.index)

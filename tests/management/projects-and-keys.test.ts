@@ -34,6 +34,7 @@ describe('projects', () => {
       drop_events_older_than_seconds: null,
       person_processing_opt_out: false,
       feature_flag_called_dedup: false,
+      group_types_frozen: false,
       ...encodeClientSettings({}),
       created_at: '2026-05-01T12:00:00.000Z',
     })
@@ -47,6 +48,7 @@ describe('projects', () => {
       drop_events_older_than_seconds: 86_400,
       person_processing_opt_out: true,
       feature_flag_called_dedup: true,
+      group_types_frozen: true,
       quotas: { events: 0, llm_events: 7 },
     }
     const { status, body } = await api.call('POST', '/api/organizations/@current/projects/', { body: given })

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type PropertyBag, parseJson } from '#core/json.ts'
 import { noEventUsage } from '#core/usage.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
 
@@ -123,6 +125,66 @@ describe('persons', () => {
 })
 
 describe('groups', () => {
+  it('lose a type that nobody uses: its groups go, its index is free, and flags stand in the way by name', async t => {
+    const api = await startManagement(t)
+    const types = ['company', 'junk'].map((name, index) => ({ projectId: 1, name, index }))
+    const groups = Array.from({ length: 1_200 }, (_, index) => created(aGroup({ typeIndex: 1, key: `k${index}` })))
+    await api.commit({ groupTypes: types, groups: [created(aGroup()), ...groups] })
+    const path = '/api/projects/1/groups_types'
+    const flags = [
+      { key: 'set', filters: { groups: [{ properties: [], aggregation_group_type_index: 1 }] } },
+      { key: 'whole', active: false, filters: { aggregation_group_type_index: 1, groups: [{ properties: [] }] } },
+      { key: 'other', filters: { aggregation_group_type_index: 0, groups: [{ properties: [] }] } },
+    ]
+    for (const body of flags)
+      assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body })).status, 201)
+    const refused = await api.call('DELETE', `${path}/1/`)
+    assert.deepEqual([refused.status, refused.body.code, refused.body.attr], [400, 'invalid_input', 'group_type_index'])
+    assert.match(refused.body.detail, /used by the flags whole, set\./)
+    for (const key of ['set', 'whole']) await api.call('DELETE', `/api/projects/1/feature_flags/${key}/`)
+
+    const reader = await api.addKey(['group:read'])
+    assert.equal((await api.call('DELETE', `${path}/1/`, { key: reader })).status, 403)
+    const writer = await api.addKey(['group:write'])
+    const servedBefore = api.served.length
+    assert.equal((await api.call('DELETE', `${path}/1/`, { key: writer })).status, 204)
+    assert.equal(api.served.length, servedBefore + 1, 'answered when the definitions are served')
+    assert.deepEqual((await api.call('GET', `${path}/`)).body, [{ group_type: 'company', group_type_index: 0 }])
+    assert.deepEqual((await api.call('GET', '/api/projects/1/groups/?group_type_index=1')).body.results, [])
+    assert.equal((await api.call('GET', '/api/projects/1/groups/?group_type_index=0')).body.results.length, 1)
+    for (const index of ['1', '4', '5', '-1', 'company', '00'])
+      assert.equal((await api.call('DELETE', `${path}/${index}/`)).status, 404, index)
+  })
+
+  it('are deleted to the end by another call when the first was interrupted', async t => {
+    let callsUntilFailure = 2
+    const failing = (store: ManagementStore): ManagementStore => ({
+      ...store,
+      deleteGroupsOfType: (...args) =>
+        callsUntilFailure-- === 0
+          ? Promise.reject(new PortError('state', 'timeout'))
+          : store.deleteGroupsOfType(...args),
+    })
+    const api = await startManagement(t, { wrap: failing })
+    const groups = Array.from({ length: 1_200 }, (_, index) => created(aGroup({ key: `k${index}` })))
+    await api.commit({ groupTypes: [{ projectId: 1, name: 'junk', index: 0 }], groups })
+    const path = '/api/projects/1/groups_types'
+    assert.equal((await api.call('DELETE', `${path}/0/`)).status, 503)
+    assert.deepEqual((await api.call('GET', `${path}/`)).body, [
+      { group_type: 'junk', group_type_index: 0, being_deleted: true },
+    ])
+    assert.equal((await api.call('DELETE', `${path}/0/`)).status, 204)
+    assert.deepEqual((await api.call('GET', `${path}/`)).body, [])
+  })
+
+  it('are frozen by a setting of the project, which other settings leave alone', async t => {
+    const api = await startManagement(t)
+    assert.equal((await api.call('GET', '/api/projects/1/')).body.group_types_frozen, false)
+    await api.call('PATCH', '/api/projects/1/', { body: { group_types_frozen: true } })
+    const { body } = await api.call('PATCH', '/api/projects/1/', { body: { person_processing_opt_out: true } })
+    assert.deepEqual([body.group_types_frozen, body.person_processing_opt_out], [true, true])
+  })
+
   it('are shown by type, with the types as a bare list', async t => {
     const api = await startManagement(t)
     await api.commit({

@@ -59,6 +59,7 @@ export class PersonModel {
   readonly importWarnings: string[] = []
   private readonly personless = new Set<string>()
   private readonly isOptedOut: boolean
+  private isTypeRefused = false
 
   constructor(options: { readonly isOptedOut?: boolean } = {}) {
     this.isOptedOut = options.isOptedOut === true
@@ -113,6 +114,7 @@ export class PersonModel {
       personCreatedAtMs: person.createdAtMs,
       personProperties: { ...person.properties.shown(), ...maps.set },
     })
+    this.warnOfRefusedType(event)
   }
 
   /** Whose an event with this distinct id is by now. */
@@ -163,6 +165,7 @@ export class PersonModel {
       personCreatedAtMs: person?.createdAtMs ?? 5_000,
       personProperties: person?.properties.shown() ?? {},
     })
+    this.warnOfRefusedType(event)
   }
 
   private personAfter(event: ModelEvent, maps: Maps): ModelPerson {
@@ -247,7 +250,14 @@ export class PersonModel {
   private typeIndex(type: string): number | undefined {
     if (!this.groupTypes.includes(type) && this.groupTypes.length < 5) this.groupTypes.push(type)
     const index = this.groupTypes.indexOf(type)
+    if (index < 0) this.isTypeRefused = true
     return index < 0 ? undefined : index
+  }
+
+  /** Once an event, however many of its types are refused. */
+  private warnOfRefusedType(event: ModelEvent): void {
+    if (this.isTypeRefused) this.warn(event, 'group_type_refused')
+    this.isTypeRefused = false
   }
 
   private groupColumns(groups: Json): readonly string[] {

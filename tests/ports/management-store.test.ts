@@ -12,6 +12,7 @@ import { boundedListsContract } from './bounded-lists.contract.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
+import { groupTypesContract } from './group-types.contract.ts'
 import type { ManagementHarness, OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
 import { secretKeyStoreContract } from './secret-key-store.contract.ts'
@@ -32,6 +33,7 @@ for (const [adapter, openAdapter] of Object.entries(adapters)) {
   flagOwnersContract(adapter, openAdapter)
   boundedListsContract(adapter, openAdapter)
   cohortStoreContract(adapter, openAdapter)
+  groupTypesContract(adapter, openAdapter)
   secretKeyStoreContract(adapter, openAdapter)
 }
 

@@ -13,6 +13,7 @@ import { cohortStoreContract } from './cohort-store.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
+import { groupTypesContract } from './group-types.contract.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
 import type { OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
@@ -43,6 +44,7 @@ async function runSuites(): Promise<void> {
   flagOwnersContract('postgres', openManagement)
   boundedListsContract('postgres', openManagement)
   cohortStoreContract('postgres', openManagement)
+  groupTypesContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
 

@@ -109,6 +109,7 @@ export function chunkChanges(over: Partial<ChunkChanges> = {}): ChunkChanges {
     personlessDistinctIds: [],
     neverPersonlessDistinctIds: [],
     groupTypes: [],
+    usedGroupTypes: [],
     groups: [],
     warnings: [],
     outcomes: [],

@@ -126,6 +126,9 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
     changes.groups.every(({ row, loadedVersion }) =>
       put(state.groups, keyOf(row.projectId, row.typeIndex, row.key), row, loadedVersion),
     ) &&
+    changes.usedGroupTypes.every(({ projectId, name, index }) =>
+      state.groupTypes.some(type => type.projectId === projectId && type.name === name && type.index === index),
+    ) &&
     changes.groupTypes.every(type => addGroupType(state, type))
   state.warnings = [...state.warnings, ...changes.warnings]
   state.outcomes = [...state.outcomes, ...changes.outcomes]

@@ -19,6 +19,7 @@ type StoredPersons = Map<string, { readonly id: number; readonly version: number
 
 const insertGroupTypeText = text.numbered(shared.insertGroupTypeText)
 const hasGroupTypeText = text.numbered(shared.hasGroupTypeText)
+const keepGroupTypeText = `${hasGroupTypeText} FOR SHARE`
 const noteRevisionText = text.numbered(shared.noteRevisionText)
 
 /** @throws VersionConflict, or what the driver throws. */
@@ -224,7 +225,10 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
 }
 
 /** Few, since a project has five at most. A new one changes what flags can aggregate by: definitions are read again. */
-async function writeGroupTypes(session: Session, { groupTypes }: ChunkChanges): Promise<void> {
+async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
+  // Locked, so that whoever deletes the type waits for the groups that are written here, and finds them.
+  for (const { projectId, name, index } of usedGroupTypes)
+    expectCount((await session.query(keepGroupTypeText, [projectId, name, index])).rowCount ?? 0, 1)
   const changedProjects = new Set<number>()
   for (const { projectId, name, index } of groupTypes) {
     const { rowCount } = await session.query(insertGroupTypeText, [projectId, name, index])

@@ -117,7 +117,8 @@ export const insertGroupTypeText = `
 
 /** project_id, group_type, group_type_index */
 export const hasGroupTypeText = `
-  SELECT 1 FROM group_type_mapping WHERE project_id = ? AND group_type = ? AND group_type_index = ?`
+  SELECT 1 FROM group_type_mapping
+  WHERE project_id = ? AND group_type = ? AND group_type_index = ? AND removed = 0`
 
 export const insertGroupText = `
   INSERT INTO "group"

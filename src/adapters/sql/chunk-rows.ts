@@ -194,7 +194,11 @@ export interface WantedGroups {
 
 /** Groups of types that the project does not have yet cannot exist. */
 export function wantedGroups(groups: ChunkSubjects['groups'], types: readonly GroupType[]): WantedGroups[] {
-  const indexOf = new Map(types.map(type => [JSON.stringify([type.projectId, type.name]), type.index]))
+  const indexOf = new Map(
+    types
+      .filter(type => type.isBeingDeleted !== true)
+      .map(type => [JSON.stringify([type.projectId, type.name]), type.index]),
+  )
   const wanted = new Map<string, { projectId: number; index: number; keys: Set<string> }>()
   for (const { projectId, typeName, key } of groups) {
     const name = JSON.stringify([projectId, typeName])

@@ -55,6 +55,7 @@ async function loadDefinitions(
     .selectFrom('group_type_mapping')
     .selectAll()
     .where('project_id', 'in', ids)
+    .where('removed', '=', 0)
     .orderBy('group_type_index')
     .execute()
   const features = await trx

@@ -1,9 +1,11 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
+import { err, ok } from '#core/result.ts'
 import type { GroupQueryStore, GroupView } from '#ports/management-store.ts'
 import { fittingRows } from './fitting-rows.ts'
 import { containsText } from './like.ts'
+import { bumpRevision } from './revision-queries.ts'
 import { groupTypeOf } from './rows.ts'
 import type { GroupTable, StateSchema } from './schema.ts'
 
@@ -24,6 +26,49 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
         .execute()
       return rows.map(groupTypeOf)
     },
+
+    startDeletingGroupType: (projectId, typeIndex) =>
+      db.transaction().execute(async trx => {
+        const { numUpdatedRows } = await trx
+          .updateTable('group_type_mapping')
+          .set({ removed: 1 })
+          .where('project_id', '=', projectId)
+          .where('group_type_index', '=', typeIndex)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return err('not_found')
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteGroupsOfType: (projectId, typeIndex, countMax) =>
+      db.transaction().execute(async trx => {
+        const type = trx
+          .selectFrom('group_type_mapping')
+          .select('group_type_index')
+          .where('project_id', '=', projectId)
+          .where('group_type_index', '=', typeIndex)
+          .where('removed', '=', 1)
+        if ((await type.executeTakeFirst()) === undefined) return false
+        const keys = trx
+          .selectFrom('group')
+          .select('group_key')
+          .where('project_id', '=', projectId)
+          .where('group_type_index', '=', typeIndex)
+          .orderBy('group_key')
+          .limit(countMax)
+        const { numDeletedRows } = await trx
+          .deleteFrom('group')
+          .where('project_id', '=', projectId)
+          .where('group_type_index', '=', typeIndex)
+          .where('group_key', 'in', keys)
+          .executeTakeFirstOrThrow()
+        if (Number(numDeletedRows) >= countMax) return true
+        await trx
+          .deleteFrom('group_type_mapping')
+          .where('project_id', '=', projectId)
+          .where('group_type_index', '=', typeIndex)
+          .execute()
+        return false
+      }),
 
     async listGroups(projectId, { typeIndex, search, limit, offset }) {
       let groups = db.selectFrom('group').where('project_id', '=', projectId).where('group_type_index', '=', typeIndex)

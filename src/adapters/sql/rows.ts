@@ -153,7 +153,8 @@ export function groupOf(row: Selectable<GroupTable>): Group {
 }
 
 export function groupTypeOf(row: Selectable<GroupTypeTable>): GroupType {
-  return { projectId: Number(row.project_id), name: row.group_type, index: Number(row.group_type_index) }
+  const type = { projectId: Number(row.project_id), name: row.group_type, index: Number(row.group_type_index) }
+  return row.removed === 1 ? { ...type, isBeingDeleted: true } : type
 }
 
 /** UTC day of an instant, `YYYY-MM-DD`. */

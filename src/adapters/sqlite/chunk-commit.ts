@@ -148,7 +148,9 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   }
 
   /** A new group type changes what flags of the project can aggregate by, so definitions are read again. */
-  function writeGroupTypes({ groupTypes }: ChunkChanges): void {
+  function writeGroupTypes({ groupTypes, usedGroupTypes }: ChunkChanges): void {
+    for (const { projectId, name, index } of usedGroupTypes)
+      if (hasGroupType.get(projectId, name, index) === undefined) throw new VersionConflict()
     const changedProjects = new Set<number>()
     for (const { projectId, name, index } of groupTypes) {
       if (insertGroupType.run(projectId, name, index).changes === 1) changedProjects.add(projectId)

@@ -69,6 +69,8 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   listPersons: 'search',
   listDistinctIds: 'search',
   listGroupTypes: 'state',
+  startDeletingGroupType: 'state',
+  deleteGroupsOfType: 'state',
   listGroups: 'search',
   findStoredGroup: 'state',
   addFlagRequests: 'state',

@@ -59,6 +59,7 @@ export function applyEvent(context: EventContext, item: ParsedEvent): AppliedEve
   const person = tieToPerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
   const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
+  warnOfRefusedGroupType(state, event, warn)
   if (!isTooLarge(row)) {
     if (thins) context.flagCalls.noteStored(event, properties)
     return { kind: 'stored', row }
@@ -160,6 +161,13 @@ function unsetOf({ event, properties }: ParsedEvent): readonly string[] {
 
 function shownPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
   return { uuid: person.uuid, createdAtMs: person.createdAtMs, mode, propertiesJson }
+}
+
+/** One warning an event: it may name thousands of types. Source: docs/wire/ingestion.md 6.7; ours. */
+function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
+  const refused = state.takeRefusedGroupType()
+  if (refused !== null)
+    warn('group_type_refused', { ...idsOf(event), groupType: shownText(refused.name), why: refused.why })
 }
 
 function describeGroup({ state, warn }: EventContext, { event, properties }: ParsedEvent): void {

@@ -38,6 +38,12 @@ export interface WorkingMapping {
   changed: boolean
 }
 
+export interface RefusedGroupType {
+  readonly name: string
+  /** All five are taken; the project wants no more of them; the name was deleted and its groups are not gone yet. */
+  readonly why: 'too_many' | 'frozen' | 'being_deleted'
+}
+
 interface WorkingGroup {
   group: Group
   readonly loadedVersion: number | null
@@ -55,6 +61,9 @@ export class ProjectState {
   readonly newGroupTypes: GroupType[] = []
   private readonly personlessIds = new Set<string>()
   private readonly groupTypes = new Map<string, number>()
+  private readonly takenIndexes = new Set<number>()
+  private readonly typesBeingDeleted = new Set<string>()
+  private refusedGroupType: RefusedGroupType | null = null
   private readonly groups = new Map<string, WorkingGroup>()
   private readonly uuids = new Map<string, string>()
 
@@ -128,18 +137,45 @@ export class ProjectState {
     this.newPersonlessIds.add(distinctId)
   }
 
-  /** The index of a group type, taking the next free one for a new name; undefined when all five are taken. */
+  /**
+   * The index of a group type, taking the lowest free one for a new name; undefined when it gets none, which
+   * `takeRefusedGroupType` tells of.
+   */
   groupTypeIndex(name: string): number | undefined {
     const known = this.groupTypes.get(name)
     if (known !== undefined) return known
-    const taken = new Set(this.groupTypes.values())
-    for (let index = 0; index < groupTypeCountMax; index++) {
-      if (taken.has(index)) continue
+    const why = this.typesBeingDeleted.has(name)
+      ? 'being_deleted'
+      : this.project.ingestion.groupTypesFrozen
+        ? 'frozen'
+        : null
+    for (let index = 0; why === null && index < groupTypeCountMax; index++) {
+      if (this.takenIndexes.has(index)) continue
+      this.takenIndexes.add(index)
       this.groupTypes.set(name, index)
       this.newGroupTypes.push({ projectId: this.project.id, name, index })
       return index
     }
+    this.refusedGroupType ??= { name, why: why ?? 'too_many' }
     return undefined
+  }
+
+  /** The first type that was refused since this was last called. */
+  takeRefusedGroupType(): RefusedGroupType | null {
+    const refused = this.refusedGroupType
+    if (refused !== null) this.refusedGroupType = null
+    return refused
+  }
+
+  /** The types, known before, under which groups are written. */
+  usedGroupTypes(): GroupType[] {
+    const used = new Set<number>()
+    for (const { group, changed } of this.groups.values()) if (changed) used.add(group.typeIndex)
+    for (const { index } of this.newGroupTypes) used.delete(index)
+    if (used.size === 0) return []
+    return [...this.groupTypes]
+      .filter(([, index]) => used.has(index))
+      .map(([name, index]) => ({ projectId: this.project.id, name, index }))
   }
 
   findGroup(typeIndex: number, key: string): Group | null {
@@ -178,8 +214,10 @@ export class ProjectState {
     this.personlessIds.add(distinctId)
   }
 
-  loadGroupType(type: GroupType): void {
-    this.groupTypes.set(type.name, type.index)
+  loadGroupType({ name, index, isBeingDeleted }: GroupType): void {
+    this.takenIndexes.add(index)
+    if (isBeingDeleted === true) this.typesBeingDeleted.add(name)
+    else this.groupTypes.set(name, index)
   }
 
   loadGroup(group: Group): void {
@@ -237,6 +275,7 @@ export function closeChunkState(
   const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
   const neverPersonlessDistinctIds: { projectId: number; distinctId: string }[] = []
   const groupTypes: GroupType[] = []
+  const usedGroupTypes: GroupType[] = []
   const groups: Versioned<Group>[] = []
   const overrides: PersonIdOverride[] = []
   for (const [projectId, state] of projects) {
@@ -257,6 +296,7 @@ export function closeChunkState(
     for (const distinctId of state.newPersonlessIds) personlessDistinctIds.push({ projectId, distinctId })
     for (const distinctId of state.neverPersonlessIds) neverPersonlessDistinctIds.push({ projectId, distinctId })
     groupTypes.push(...state.newGroupTypes)
+    usedGroupTypes.push(...state.usedGroupTypes())
     groups.push(...state.changedGroups())
   }
   return {
@@ -267,6 +307,7 @@ export function closeChunkState(
       personlessDistinctIds,
       neverPersonlessDistinctIds,
       groupTypes,
+      usedGroupTypes,
       groups,
     },
     overrides,

@@ -68,6 +68,8 @@ export interface ChunkChanges {
    */
   readonly neverPersonlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
+  /** Those known before under which `groups` are written: refused as a conflict when one has been deleted since the load. */
+  readonly usedGroupTypes: readonly GroupType[]
   readonly groups: readonly Versioned<Group>[]
   /** Counted exactly; kept as samples, at most 20 of a type in a project's UTC day. */
   readonly warnings: readonly IngestionWarning[]

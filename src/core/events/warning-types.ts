@@ -28,6 +28,7 @@ export const warningTypes = {
   skipping_event_invalid_distinct_id: { category: 'event', severity: 'error' },
   invalid_anon_distinct_id: { category: 'event', severity: 'error' },
   invalid_alias: { category: 'event', severity: 'error' },
+  group_type_refused: { category: 'event', severity: 'warning' },
   invalid_group_set: { category: 'event', severity: 'warning' },
   invalid_process_person_profile: { category: 'event', severity: 'warning' },
   invalid_event_when_process_person_profile_is_false: { category: 'event', severity: 'error' },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
 import type { JsonObject } from '../json.ts'
+import { noIngestionSettings } from '../project.ts'
 
 const describeGroup = (set: JsonObject | string | undefined, more: JsonObject = {}, name = '$groupidentify') =>
   anEvent(name, 'ada', {
@@ -91,6 +92,57 @@ describe('groups', () => {
     )
     const stored = JSON.parse(world.rows[0]!.propertiesJson)
     assert.deepEqual([stored.$group_0, stored.$group_1, stored.$group_2], ['x', 7, null])
+  })
+
+  it('warn of a type that is refused, once an event, and store the event', async () => {
+    const world = applyingWorld()
+    await world.apply(anEvent('e', 'ada', { $groups: { a: 1, b: 1, c: 1, d: 1, e: 1 } }))
+    assert.deepEqual(world.warningTypes(), [])
+    const junk = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`junk ${index}`, index]))
+    await world.apply(
+      anEvent('e', 'ada', { $groups: { ...junk, a: 'known' } }),
+      anEvent('$groupidentify', 'ada', { $group_type: 'x'.repeat(400), $group_key: 'k' }),
+      anEvent('e', 'ada', { $groups: { a: 1 } }),
+    )
+    assert.deepEqual(world.warningTypes(), ['group_type_refused', 'group_type_refused'])
+    const [first, second] = world.state.warnings.map(({ details }) => details)
+    assert.deepEqual([first?.groupType, first?.why, first?.distinctId], ['junk 0', 'too_many', 'ada'])
+    assert.deepEqual([String(second?.groupType).length, second?.eventUuid], [200, world.rows[2]?.uuid])
+    assert.equal(world.rows.length, 4)
+    assert.deepEqual(world.rows[1]?.groups, ['known', '', '', '', ''])
+    assert.equal(world.state.groupTypes.length, 5)
+  })
+
+  it('make no further type in a project that has frozen them, and go on with those it has', async () => {
+    const world = applyingWorld({ project: { ingestion: { ...noIngestionSettings, groupTypesFrozen: true } } })
+    world.state.groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
+    await world.apply(
+      describeGroup({ seats: 5 }),
+      anEvent('$groupidentify', 'ada', { $group_type: 'junk', $group_key: 'k' }),
+      anEvent('e', 'ada', { $groups: { junk: 'k', company: 'acme' } }),
+    )
+    assert.deepEqual(
+      world.state.warnings.map(({ type, details }) => [type, details.groupType, details.why]),
+      Array(2).fill(['group_type_refused', 'junk', 'frozen']),
+    )
+    assert.equal(world.state.groupTypes.length, 1)
+    assert.equal(world.state.groups.size, 1)
+    assert.deepEqual(world.rows[2]?.groups, ['acme', '', '', '', ''])
+  })
+
+  it('leave a type alone that is being deleted, and its index to nobody', async () => {
+    const world = applyingWorld()
+    world.state.groupTypes = [
+      { projectId: 1, name: 'company', index: 0, isBeingDeleted: true },
+      { projectId: 1, name: 'team', index: 1 },
+    ]
+    await world.apply(describeGroup({ seats: 5 }), anEvent('e', 'ada', { $groups: { company: 'acme', new: 'x' } }))
+    assert.equal(world.state.groups.size, 0)
+    assert.deepEqual(
+      world.state.warnings.map(({ details }) => [details.groupType, details.why]),
+      Array(2).fill(['company', 'being_deleted']),
+    )
+    assert.deepEqual(world.rows[1]?.groups, ['', '', 'x', '', ''])
   })
 
   it('take types and keys like __proto__ as any other', async () => {

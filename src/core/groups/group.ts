@@ -1,4 +1,4 @@
-// A group (`company` acme) and the project's group types, at most five, numbered 0–4 in order of first sight.
+// A group (`company` acme) and the project's group types, at most five, numbered 0–4: a new one takes the lowest that is free.
 
 import type { PropertyBag } from '../json.ts'
 import type { PropertyMarks } from '../persons/person.ts'
@@ -18,6 +18,8 @@ export interface GroupType {
   readonly projectId: number
   readonly name: string
   readonly index: number
+  /** It was deleted and its groups are being deleted: the index is taken, and the name leads nowhere. */
+  readonly isBeingDeleted?: true
 }
 
 export const groupTypeCountMax = 5

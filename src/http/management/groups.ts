@@ -1,9 +1,11 @@
-// Groups and their types, read only: they come from events.
+// Groups and their types: they come from events. A type can be deleted.
 
 import Type from 'typebox'
+import { err } from '#core/result.ts'
+import { deleteGroupType } from '#services/delete-group-type.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management.ts'
-import { answer, listAnswer, missing, refusal } from './answers.ts'
+import { answer, invalidInput, listAnswer, missing, noContent, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { uncountedPage } from './page.ts'
@@ -11,6 +13,16 @@ import { pageParams, requiredParam, textParam, wholeNumberParam } from './query-
 
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
+
+const noSuchType = missing('There is no group type with this index here.')
+
+function inUse(flagKeys: readonly string[]): string {
+  const named = flagKeys.slice(0, namedFlagsMax).join(', ')
+  const others = flagKeys.length > namedFlagsMax ? ' and others' : ''
+  return `This group type is used by the flags ${named}${others}. Take it out of their filters, or delete them, first.`
+}
+
+const namedFlagsMax = 20
 
 export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return [
@@ -25,6 +37,24 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       handle: async ({ project }) => {
         const types = await deps.management.listGroupTypes(project.id)
         return answer(200, types.map(encodeGroupType))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'DELETE',
+      path: '/groups_types/:groupTypeIndex',
+      id: 'groups_types_destroy',
+      tag,
+      summary: 'Delete a group type with its groups and free its index. 400 while a flag uses it.',
+      scope: 'group:write',
+      success: { status: 204 },
+      handle: async ({ project, params }) => {
+        const index = params.groupTypeIndex!
+        const deleted = /^\d$/.test(index)
+          ? await deleteGroupType(deps, project.id, Number(index))
+          : err('not_found' as const)
+        if (deleted.ok) return noContent
+        if (deleted.error === 'not_found') return refusal(noSuchType)
+        return refusal(invalidInput('group_type_index', inUse(deleted.error.usedBy)))
       },
     }),
     ...projectRoutes(deps, {

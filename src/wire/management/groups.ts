@@ -4,7 +4,13 @@ import Type, { type Static } from 'typebox'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { instant, instantSchema, jsonObjectSchema } from './shapes.ts'
 
-export const groupTypeSchema = Type.Object({ group_type: Type.String(), group_type_index: Type.Integer() })
+export const groupTypeSchema = Type.Object({
+  group_type: Type.String(),
+  group_type_index: Type.Integer(),
+  being_deleted: Type.Optional(
+    Type.Literal(true, { description: 'It was deleted, and not all of its groups are gone: DELETE completes it.' }),
+  ),
+})
 export type GroupTypeJson = Static<typeof groupTypeSchema>
 
 export const groupSchema = Type.Object({
@@ -17,7 +23,8 @@ export const groupSchema = Type.Object({
 export type GroupJson = Static<typeof groupSchema>
 
 export function encodeGroupType(type: GroupType): GroupTypeJson {
-  return { group_type: type.name, group_type_index: type.index }
+  const json = { group_type: type.name, group_type_index: type.index }
+  return type.isBeingDeleted === true ? { ...json, being_deleted: true } : json
 }
 
 /** JSON text of one: its properties are spliced in as they are stored. */

@@ -38,6 +38,7 @@ const ingestionSettings = {
     description:
       'Of the same $feature_flag_called of one distinct id, the first of a UTC day is stored; usage counts every one.',
   }),
+  group_types_frozen: Type.Boolean({ description: 'Events make no further group types; those that there are go on.' }),
 }
 
 export const projectSchema = Type.Object({
@@ -120,6 +121,7 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
     drop_events_older_than_seconds: project.ingestion.dropEventsOlderThanSeconds,
     person_processing_opt_out: project.ingestion.personProcessingOptOut,
     feature_flag_called_dedup: project.ingestion.thinsFlagCalls,
+    group_types_frozen: project.ingestion.groupTypesFrozen,
     ...encodeClientSettings(project.clientSettings),
     created_at: instant(project.createdAtMs),
   }
@@ -147,11 +149,13 @@ function decodeIngestionSettings(body: UpdateProjectJson): Partial<IngestionSett
     drop_events_older_than_seconds: seconds,
     person_processing_opt_out: optOut,
     feature_flag_called_dedup: thins,
+    group_types_frozen: frozen,
   } = body
   return {
     ...(seconds === undefined ? {} : { dropEventsOlderThanSeconds: seconds === 0 ? null : seconds }),
     ...(optOut === undefined ? {} : { personProcessingOptOut: optOut }),
     ...(thins === undefined ? {} : { thinsFlagCalls: thins }),
+    ...(frozen === undefined ? {} : { groupTypesFrozen: frozen }),
   }
 }
 

@@ -1,0 +1,107 @@
+// Group types that are deleted: at once for everybody who reads or writes groups, whatever is under way, and their index is
+// free only when nothing is left under it.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ChunkChanges, ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
+import { aGroup, chunkChanges, created } from '../support/state-builders.ts'
+import { commit, type ManagementHarness, type OpenManagement } from './management-harness.ts'
+
+const company = { projectId: 1, name: 'company', index: 0 }
+const team = { projectId: 1, name: 'team', index: 1 }
+
+export function groupTypesContract(adapter: string, open: OpenManagement): void {
+  describe(`group types on ${adapter}`, () => {
+    async function opened(t: Parameters<OpenManagement>[0], groupCount: number): Promise<ManagementHarness> {
+      const harness = await open(t)
+      const groups = Array.from({ length: groupCount }, (_, index) => created(aGroup({ key: `k${index}` })))
+      await commit(harness.chunkStore, {
+        groupTypes: [company, team],
+        groups: [...groups, created(aGroup({ typeIndex: 1, key: 'core' }))],
+      })
+      return harness
+    }
+
+    it('deletes a type with its groups piece by piece, and no other', async t => {
+      const { store, revision } = await opened(t, 12)
+      const before = await revision()
+      const started = await store.startDeletingGroupType(1, 0)
+      assert.ok(started.ok)
+      assert.equal(started.value.revision, before + 1)
+      assert.equal(await revision(), before + 1, 'definitions are read again')
+      assert.deepEqual(await store.listGroupTypes(1), [{ ...company, isBeingDeleted: true }, team])
+      const rounds: boolean[] = []
+      while (rounds.at(-1) !== false) rounds.push(await store.deleteGroupsOfType(1, 0, 5))
+      assert.deepEqual(rounds, [true, true, false])
+      assert.deepEqual(await store.listGroupTypes(1), [team])
+      assert.deepEqual((await store.listGroups(1, { typeIndex: 0, limit: 9, offset: 0 })).results, [])
+      assert.equal((await store.findStoredGroup(1, 1, 'core'))?.key, 'core')
+    })
+
+    it('deletes nothing of a type that was not deleted, of another project, or that is gone', async t => {
+      const { store } = await opened(t, 1)
+      assert.equal(await store.deleteGroupsOfType(1, 0, 5), false)
+      assert.deepEqual(await store.startDeletingGroupType(1, 4), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.startDeletingGroupType(2, 0), { ok: false, error: 'not_found' })
+      assert.deepEqual(await store.listGroupTypes(1), [company, team])
+      assert.notEqual(await store.findStoredGroup(1, 0, 'k0'), null)
+    })
+
+    it('tells the worker of a type that is being deleted, and loads no group of it', async t => {
+      const { store, chunkStore } = await opened(t, 1)
+      await store.startDeletingGroupType(1, 0)
+      const loaded = await load(chunkStore)
+      assert.deepEqual(loaded.groupTypes, [{ ...company, isBeingDeleted: true }, team])
+      assert.deepEqual(
+        loaded.groups.map(({ key }) => key),
+        ['core'],
+      )
+    })
+
+    it('refuses groups that a worker would write under a type which was deleted meanwhile', async t => {
+      const { store, chunkStore } = await opened(t, 0)
+      const acme = { groups: [created(aGroup({ key: 'acme' }))], usedGroupTypes: [company] }
+      await store.startDeletingGroupType(1, 0)
+      assert.equal(await tryCommit(chunkStore, acme), 'version_conflict', 'it is being deleted')
+      assert.equal(await store.deleteGroupsOfType(1, 0, 5), false)
+      assert.equal(await tryCommit(chunkStore, acme), 'version_conflict', 'it is gone')
+      await commit(chunkStore, { groupTypes: [{ ...company, name: 'other' }] })
+      assert.equal(await tryCommit(chunkStore, acme), 'version_conflict', 'its index has another name')
+      assert.equal(await store.findStoredGroup(1, 0, 'acme'), null)
+      assert.equal(
+        await tryCommit(chunkStore, { ...acme, usedGroupTypes: [{ ...company, name: 'other' }] }),
+        'committed',
+      )
+    })
+
+    it('gives a free index to another type, and a name no second index while it is being deleted', async t => {
+      const { store, chunkStore } = await opened(t, 0)
+      await store.startDeletingGroupType(1, 0)
+      assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, index: 2 }] }), 'version_conflict')
+      assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, name: 'new' }] }), 'version_conflict')
+      await store.deleteGroupsOfType(1, 0, 5)
+      assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, name: 'new' }] }), 'committed')
+      assert.equal(await tryCommit(chunkStore, { groupTypes: [{ ...company, index: 2 }] }), 'committed')
+      const types = await store.listGroupTypes(1)
+      assert.deepEqual(
+        types.map(({ name }) => name),
+        ['new', 'team', 'company'],
+      )
+    })
+  })
+}
+
+async function load(chunkStore: ChunkStore): Promise<LoadedChunk> {
+  const groups = [
+    { projectId: 1, typeName: 'company', key: 'k0' },
+    { projectId: 1, typeName: 'team', key: 'core' },
+  ]
+  const loaded = await chunkStore.loadChunk({ distinctIds: [], groups, projectIds: [1] }, 1_000_000)
+  assert.ok(loaded !== 'too_large')
+  return loaded
+}
+
+function tryCommit(chunkStore: ChunkStore, changes: Partial<ChunkChanges>) {
+  const position = { lane: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const
+  return chunkStore.commitChunk(chunkChanges(changes), position)
+}
