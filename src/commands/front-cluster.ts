@@ -14,6 +14,7 @@ import type { ProcessNumbers } from '../telemetry/process-numbers.ts'
 export interface FrontCluster {
   readonly addresses: { url: string; adminUrl: string | null }
   tellProcessing(state: ProcessingState): void
+  tellProcessed(appendedBeforeMs: number): void
   stop(): Promise<void>
 }
 
@@ -86,6 +87,9 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {
     addresses: addresses[0]!,
+    tellProcessed: appendedBeforeMs => {
+      for (const worker of living()) tell(worker, { type: 'processed', appendedBeforeMs })
+    },
     tellProcessing: state => {
       for (const worker of living()) tell(worker, { type: 'processing', state })
     },

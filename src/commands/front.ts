@@ -50,11 +50,13 @@ export async function front(): Promise<void> {
 /** The host of a front whose supervisor is another process. */
 function parentHost(): FrontHost & { receive(message: { type: string }): void } {
   let processing: ProcessingState = 'starting'
+  let processedUntilMs: number | null = null
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
     nudge: lane => tell({ type: 'nudge', lane }),
     processingState: () => processing,
+    processedUntilMs: () => processedUntilMs,
     otherMetrics: metrics =>
       new Promise(resolve => {
         const requestId = ++lastRequestId
@@ -69,6 +71,7 @@ function parentHost(): FrontHost & { receive(message: { type: string }): void } 
     receive: received => {
       const message = received as ToFront
       if (message.type === 'processing') processing = message.state
+      if (message.type === 'processed') processedUntilMs = message.appendedBeforeMs
       if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
     },
   }

@@ -108,6 +108,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const lock = locked.value
 
   let processing: ProcessingState = 'starting'
+  let processedUntilMs: number | null = null
   const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
@@ -130,6 +131,10 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       const message = received as FromWorker
       silence.heard()
       if (message.type === 'processing') setProcessing(message.state)
+      if (message.type === 'processed') {
+        processedUntilMs = message.appendedBeforeMs
+        fronts?.tellProcessed(processedUntilMs)
+      }
       if (message.type === 'metrics') numbers.report('work', message.metrics)
     },
     onRestart: () => {
@@ -190,6 +195,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     const host: FrontHost = {
       nudge: lane => worker.send({ type: 'nudge', lane }),
       processingState: () => processing,
+      processedUntilMs: () => processedUntilMs,
       otherMetrics: async () => numbers.all(),
     }
     let addresses: { url: string; adminUrl: string | null }

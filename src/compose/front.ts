@@ -44,6 +44,7 @@ import { startFlagRequestCounter } from '#services/flag-request-counter.ts'
 import { inSlices } from '#services/in-slices.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
+import { createProjectBacklog, projectBacklogUnitsMax } from '#services/project-backlog.ts'
 import { startRefusedCounter } from '#services/refused-counter.ts'
 import { createRejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -86,6 +87,8 @@ export interface FrontHost {
   /** Tells the worker that a lane has something new. Cheap and repeatable. */
   nudge(lane: LogLane): void
   processingState(): ProcessingState
+  /** Everything of the main lane that was appended before this instant (epoch ms) is processed. Null, or absent: not known. */
+  processedUntilMs?(): number | null
   /** Latest numbers of the other processes. @param own what is shown beside them. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }
@@ -186,6 +189,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     logger,
   })
   const trustedProxies = trustedProxiesOf(config)
+  const backlog = createProjectBacklog({
+    processedUntilMs: () => host.processedUntilMs?.() ?? null,
+    isProcessing: () => host.processingState() === 'ok',
+    hasOtherProjects: () => definitions.projectCount() > 1,
+    clock,
+    unitsMax: projectBacklogUnitsMax / config.frontProcesses,
+  })
   const captureDependencies = {
     findProject: token => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
@@ -196,6 +206,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     }),
     refused,
     eventLog,
+    backlog,
     clock,
     metrics,
     logger,
@@ -209,6 +220,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     refused,
     keepRefused: capture.keepRefused,
     eventLog,
+    backlog,
     monotonicNowMs: () => performance.now(),
     metrics,
     logger,

@@ -24,11 +24,12 @@ export interface WorkerOptions {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly onStateChange: (state: ProcessingState) => void
+  readonly onProcessedUntil: (appendedBeforeMs: number) => void
 }
 
 /** On a state that `serve` has migrated. */
 export async function composeWorker(options: WorkerOptions): Promise<Worker & { close(): Promise<void> }> {
-  const { config, clock, geoip, logger, metrics, onStateChange } = options
+  const { config, clock, geoip, logger, metrics, onStateChange, onProcessedUntil } = options
   const { chunks, management } = await openWorkerState(config, logger)
   const logId = readLogIdentity(logFolder(config))
   const log = openLogReader(config)
@@ -45,6 +46,7 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
     ownerId: randomUUID(),
     onCommitted: (_lane, outcomes) => usage.noteProcessed(outcomes),
     onStateChange,
+    onProcessedUntil,
   })
   const retentionMs = config.logRetentionHours * 3_600_000
   const worker = createWorker({

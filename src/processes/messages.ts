@@ -21,6 +21,8 @@ export type ProcessingState = (typeof processingStates)[number]
 
 export type FromWorker =
   | { readonly type: 'processing'; readonly state: ProcessingState }
+  /** Everything of the main lane that was appended before is processed; told while there is work. */
+  | { readonly type: 'processed'; readonly appendedBeforeMs: number }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
 
 export type ToWorker =
@@ -40,4 +42,5 @@ export type FromFront =
 export type ToFront =
   | { readonly type: 'shutdown' }
   | { readonly type: 'processing'; readonly state: ProcessingState }
+  | { readonly type: 'processed'; readonly appendedBeforeMs: number }
   | { readonly type: 'metrics_given'; readonly requestId: number; readonly metrics: readonly MetricsSnapshot[] }

@@ -11,6 +11,7 @@ import type { Metrics } from '#telemetry/metrics.ts'
 import { type CaptureOutcome, noneOverQuota, nothingRejected } from './capture-outcome.ts'
 import type { RejectKeeper } from './keep-rejects.ts'
 import type { LeftOut } from './leave-out-over-quota.ts'
+import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import type { createUnavailable } from './unavailable.ts'
 
@@ -19,6 +20,8 @@ export interface EventAppenderDependencies {
   readonly unavailable: ReturnType<typeof createUnavailable>
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
+  /** Absent: a project may have any number of events waiting. */
+  readonly backlog?: ProjectBacklog
   readonly metrics: Metrics
 }
 
@@ -46,7 +49,7 @@ export interface AppendedRequest {
 export const performanceReason = 'dropped_performance_event'
 
 export function createEventAppender(dependencies: EventAppenderDependencies): EventAppender {
-  const { keeper, unavailable, refused, eventLog, metrics } = dependencies
+  const { keeper, unavailable, refused, eventLog, backlog, metrics } = dependencies
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = new Map(lanes.map(lane => [lane, metrics.eventsAccepted.labels({ lane })]))
 
@@ -65,6 +68,11 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
     const { main, historical, rejects } = prepared
+    const units = main === null || backlog === undefined ? 0 : backlog.take(project.id, main)
+    if (units === null) {
+      metrics.eventsRefused.inc({ reason: backlogReason }, main!.recordCount)
+      return Promise.resolve({ kind: 'unavailable' })
+    }
     const granted = rejects.length === 0 ? 0 : keeper.grant(project.id, rejects.length)
     const appended = {
       events: main !== null && historical === null ? eventLog.append('main', main) : appendBoth(main, historical),
@@ -76,6 +84,7 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
       leftOut,
       areDropsFinal: protocol === 'v1',
       performanceEventCount,
+      units,
     })
   }
 
@@ -83,13 +92,14 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
   async function whenAppended(
     project: Project,
     appended: { readonly events: Promise<void>; readonly rejects: Promise<void> | null },
-    { prepared, granted, leftOut, areDropsFinal, performanceEventCount }: Appended,
+    { prepared, granted, leftOut, areDropsFinal, performanceEventCount, units }: Appended,
   ): Promise<CaptureOutcome> {
     const { acceptedByLane, rejects, rejectedCount } = prepared
     const quotaLeftNothing = leftOut !== null && leftOut.count > 0 && isEmpty(prepared)
     try {
       await (appended.rejects === null ? appended.events : Promise.all([appended.events, appended.rejects]))
     } catch (error) {
+      if (units > 0) backlog!.settle(project.id, units, false)
       const outcome = unavailable(error)
       if (areDropsFinal && rejectedCount > 0) {
         const areKept = await appended.rejects?.then(yes, no)
@@ -97,6 +107,7 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
       }
       return outcome
     }
+    if (units > 0) backlog!.settle(project.id, units, true)
     if (performanceEventCount > 0) {
       metrics.eventsRefused.inc({ reason: performanceReason }, performanceEventCount)
       refused.count(project.id, performanceReason, performanceEventCount)
@@ -142,6 +153,8 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
 interface Appended {
   readonly prepared: PreparedEvents
   readonly performanceEventCount: number
+  /** What it counts for among those of its project that wait for the worker. */
+  readonly units: number
   /** How many of its rejects are among them. */
   readonly granted: number
   readonly leftOut: LeftOut | null

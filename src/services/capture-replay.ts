@@ -11,6 +11,7 @@ import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { CaptureService } from './capture.ts'
+import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import { createUnavailable } from './unavailable.ts'
 
@@ -23,6 +24,8 @@ export interface ReplayServiceDependencies {
   readonly keepRefused: CaptureService['keepRefused']
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
+  /** Absent: a project may have any number of replays waiting. */
+  readonly backlog?: ProjectBacklog
   /** Epoch-less, for how often a line is logged. */
   readonly monotonicNowMs: () => number
   readonly metrics: Metrics
@@ -76,7 +79,19 @@ export function createReplayService(dependencies: ReplayServiceDependencies): Re
       return { kind: 'unfit', refusal }
     }
     atOnce(assignProject(request.record.bytes, project.id))
-    await eventLog.append('main', request.record)
+    const { backlog } = dependencies
+    const units = backlog === undefined ? 0 : backlog.take(project.id, request.record)
+    if (units === null) {
+      metrics.eventsRefused.inc({ reason: backlogReason })
+      return { kind: 'unavailable' }
+    }
+    let isStored = false
+    try {
+      await eventLog.append('main', request.record)
+      isStored = true
+    } finally {
+      backlog?.settle(project.id, units, isStored)
+    }
     accepted.inc()
     return { kind: 'accepted' }
   }

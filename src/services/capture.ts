@@ -26,6 +26,7 @@ import { coolHotKeys } from './cool-hot-keys.ts'
 import { inSlices } from './in-slices.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { type LeftOut, QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
+import type { ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
 import { createUnavailable } from './unavailable.ts'
 
@@ -43,6 +44,8 @@ export interface CaptureDependencies {
   /** Gets what arrives under a known key and leaves no record in the log. */
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
+  /** Absent: a project may have any number of events waiting. */
+  readonly backlog?: ProjectBacklog
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

@@ -13,6 +13,7 @@ export interface DefinitionCache<T> {
   /** The project of a project API key, or null. */
   findByToken(token: string): T | null
   findById(projectId: number): T | null
+  projectCount(): number
   /** The project that a valid secret key belongs to; by SHA-256, hex, so the look-up tells nothing about a key. */
   findBySecretHash(secretHash: string): T | null
   /**
@@ -76,6 +77,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     findByToken: token => byToken.get(token) ?? null,
     findById: projectId => byId.get(projectId)?.compiled ?? null,
     findBySecretHash: secretHash => bySecretHash.get(secretHash) ?? null,
+    projectCount: () => byId.size,
     catchUp,
     lookForChanges,
     isServing: () => served >= 0,

@@ -41,6 +41,8 @@ export interface ProcessorLimits {
   readonly conflictTryCount: number
   /** How often the log is looked at without a nudge. */
   readonly pollMs: number
+  /** How often it is told, while there is work, how far that is. */
+  readonly tellEveryMs: number
 }
 
 export const processorLimits: ProcessorLimits = {
@@ -54,6 +56,7 @@ export const processorLimits: ProcessorLimits = {
   slowStoreMs: 5_000,
   conflictTryCount: 10,
   pollMs: 1_000,
+  tellEveryMs: 250,
 }
 
 /** A chunk is never made smaller than this for being slow or large. */
@@ -88,6 +91,8 @@ export interface ProcessorOptions {
   /** After each committed chunk, with what became of its records. */
   readonly onCommitted?: (lane: LogLane, outcomes: readonly ChunkOutcome[]) => void
   readonly onStateChange?: (state: ProcessingState) => void
+  /** Now and then, while there is work: everything of the main lane that was appended before (epoch ms) is processed. */
+  readonly onProcessedUntil?: (appendedBeforeMs: number) => void
   /** Tests only: awaited between the steps of a chunk; one that never resolves is a crash. */
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
@@ -118,6 +123,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   let wake: (() => void) | null = null
   let nudged = false
   let compareAtMs = 0
+  let toldUntilAtMs = 0
+  let hasUntilToTell = false
 
   function enter(next: ProcessingState): void {
     if (next === current) return
@@ -238,6 +245,10 @@ export function createProcessor(options: ProcessorOptions): Processor {
         for (const { count, outcome, reason, lane: of } of outcomes)
           metrics.eventsProcessed.inc({ lane: of, outcome, reason }, count)
         options.onCommitted?.(lane, outcomes)
+        if (lane === 'main') {
+          hasUntilToTell = true
+          if (performance.now() - toldUntilAtMs > limits.tellEveryMs) void measureLag()
+        }
       },
     })
     const tookMs = performance.now() - startedMs
@@ -307,7 +318,13 @@ export function createProcessor(options: ProcessorOptions): Processor {
       const offset = positions.get(lane)
       if (offset === undefined) continue
       try {
+        const lookedAtMs = clock.nowMs()
+        if (lane === 'main') toldUntilAtMs = performance.now()
         const { endOffset, appendedAtMs } = await log.status(lane, offset)
+        if (lane === 'main' && hasUntilToTell) {
+          hasUntilToTell = appendedAtMs !== null
+          options.onProcessedUntil?.(appendedAtMs ?? lookedAtMs)
+        }
         metrics.logLagRecords.set({ lane }, Math.max(0, endOffset - offset))
         metrics.logLagSeconds.set(
           { lane },

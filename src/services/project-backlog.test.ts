@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createProjectBacklog } from './project-backlog.ts'
+
+const records = (recordCount: number, bytes = 0) => ({ recordCount, bytes: new Uint8Array(bytes) })
+
+function startBacklog() {
+  const world = { nowMs: 1_000_000, untilMs: 1_000_000 as number | null, isProcessing: true, hasOthers: true }
+  const backlog = createProjectBacklog({
+    processedUntilMs: () => world.untilMs,
+    isProcessing: () => world.isProcessing,
+    hasOtherProjects: () => world.hasOthers,
+    clock: { nowMs: () => world.nowMs },
+    unitsMax: 100,
+  })
+  const store = (projectId: number, count: number, bytes = 0) => {
+    const units = backlog.take(projectId, records(count, bytes))
+    if (units !== null) backlog.settle(projectId, units, true)
+    return units !== null
+  }
+  return { world, backlog, store }
+}
+
+describe('what one project has waiting for the worker', () => {
+  it('is bounded for that project alone, until the worker has got to it', () => {
+    const { world, store } = startBacklog()
+    assert.ok(store(1, 60))
+    world.nowMs += 500
+    assert.ok(store(1, 40))
+    assert.equal(store(1, 1), false)
+    assert.ok(store(2, 90), 'another project')
+    world.nowMs += 500
+    world.untilMs = 1_000_400
+    assert.ok(store(1, 60), 'the first 60 are processed')
+    assert.equal(store(1, 1), false)
+    world.untilMs = 1_001_001
+    assert.ok(store(1, 100))
+  })
+  it('counts large records for more, and takes a request of any size when nothing else waits', () => {
+    const { store } = startBacklog()
+    assert.ok(store(1, 5_000))
+    assert.equal(store(1, 1), false)
+    assert.ok(store(2, 10, 80 * 2_048))
+    assert.equal(store(2, 10, 1 * 2_048), false)
+  })
+  it('counts what is on its way to the disk, and forgets what did not get there', () => {
+    const { backlog } = startBacklog()
+    const units = backlog.take(1, records(100))!
+    assert.equal(backlog.take(1, records(1)), null)
+    backlog.settle(1, units, false)
+    assert.equal(backlog.take(1, records(100)), 100)
+  })
+  it('refuses nothing while the worker waits for a store, has said nothing yet, or nobody else could be kept waiting', () => {
+    for (const over of [{ isProcessing: false }, { untilMs: null }, { hasOthers: false }]) {
+      const { world, store } = startBacklog()
+      Object.assign(world, over)
+      for (let n = 0; n < 1_000; n++, world.nowMs += 100) assert.ok(store(1, 50), JSON.stringify(over))
+    }
+  })
+  it('lets a steady stream pass that the worker keeps up with', () => {
+    const { world, store } = startBacklog()
+    for (let n = 0; n < 10_000; n++, world.nowMs += 10) {
+      if (n % 25 === 0) world.untilMs = world.nowMs
+      assert.ok(store(1, 2), `after ${n}`)
+    }
+  })
+  it('is forgotten when the clock is set back, since nothing would tell when it is processed', () => {
+    const { world, store } = startBacklog()
+    assert.ok(store(1, 100))
+    assert.equal(store(1, 1), false)
+    world.nowMs -= 3_600_000
+    world.untilMs = world.nowMs
+    assert.ok(store(1, 100))
+  })
+})
