@@ -1,7 +1,7 @@
 // What a front says of itself: whether its parts work, and its numbers beside those of the other processes.
 
-import type { SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import type { HealthDeps } from '#http/handlers/health.ts'
+import type { EventLogHealth, LogCondition } from '#ports/event-log.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 import type { Config } from '../config.ts'
@@ -10,7 +10,7 @@ export function composeHealth(deps: {
   readonly config: Config
   readonly definitions: { isServing(): boolean }
   /** Null: the log is another's. */
-  readonly ownLog: Pick<SqliteLogWriter, 'condition'> | null
+  readonly ownLog: EventLogHealth | null
   readonly metrics: Metrics
   readonly host: {
     processingState(): string
@@ -19,11 +19,15 @@ export function composeHealth(deps: {
 }): HealthDeps {
   const { config, definitions, ownLog, metrics, host } = deps
   return {
-    readiness: () => ({
-      flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
-      capture: captureState(ownLog?.condition() ?? 'ok', config),
-      processing: host.processingState(),
-    }),
+    readiness: () => {
+      const condition = ownLog?.condition() ?? { state: 'ok' }
+      return {
+        flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
+        capture: captureState(condition, config),
+        processing: host.processingState(),
+        ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
+      }
+    },
     metricsText: async () => {
       const own = await metrics.registry.getMetricsAsJSON()
       return aggregateMetrics([own, ...(await host.otherMetrics(own))])
@@ -31,8 +35,14 @@ export function composeHealth(deps: {
   }
 }
 
+const captureCodes = {
+  full: 'log_or_disk_full',
+  files_gone: 'log_files_removed',
+  unavailable: 'log_unavailable',
+} as const satisfies Record<Exclude<LogCondition['state'], 'ok'>, string>
+
 /** What readiness says: a code, not the adapter's word. */
-function captureState(condition: 'ok' | 'full' | 'unavailable', { importOnly }: Config): string {
-  if (condition !== 'ok') return condition === 'full' ? 'log_or_disk_full' : 'log_unavailable'
+function captureState({ state }: LogCondition, { importOnly }: Config): string {
+  if (state !== 'ok') return captureCodes[state]
   return importOnly ? 'import_only' : 'ok'
 }

@@ -11,6 +11,7 @@ import {
   hasLogSegments,
   readLogIdentity,
   replaceLogIdentity,
+  tidyLanes,
   writeLogIdentity,
 } from '#adapters/sqlite-log/log-identity.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
@@ -45,6 +46,7 @@ export async function bindOwnLog(
   management: ManagementStore,
 ): Promise<Result<null, string>> {
   const folder = resolve(logFolder(config))
+  tidyLanes(folder)
   return bindLog({
     management,
     folder,

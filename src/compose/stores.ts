@@ -6,11 +6,13 @@ import { endpointOfUrl } from '#adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { openEncryptionKeys } from '#adapters/encryption-keys/encryption-keys.ts'
+import { damagedSegmentLine } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import { createPayloadCipher, type PayloadCipher } from '#services/payload-cipher.ts'
+import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
 
 /** The embedded engine, found by its endpoint file wherever it listens now, or the ClickHouse of `CLICKHOUSE_URL`. */
@@ -39,9 +41,17 @@ const keyNeeded =
   'Payloads cannot be encrypted: the state is in PostgreSQL, and PENNON_ENCRYPTION_KEY is not set. ' +
   'Set it to the output of `openssl rand -hex 32`, keep a copy, and start again.'
 
-export function openLogReader(config: Config): EventLogReader {
+/** @param mender of the process that processes the log: damaged segments are set aside, and told of here. */
+export function openLogReader(config: Config, mender?: Logger): EventLogReader {
   const { logBytesMax, freeBytesMin } = config
-  return openSqliteLogReader({ folder: logFolder(config), logBytesMax, minFreeBytes: freeBytesMin })
+  return openSqliteLogReader({
+    folder: logFolder(config),
+    logBytesMax,
+    minFreeBytes: freeBytesMin,
+    ...(mender && {
+      onDamage: ({ lane, path, error }) => mender.error({ lane, path, err: error }, damagedSegmentLine),
+    }),
+  })
 }
 
 /** Each lane has a folder in it. */

@@ -32,7 +32,7 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
   const { config, clock, geoip, logger, metrics, onStateChange, onProcessedUntil } = options
   const { chunks, management } = await openWorkerState(config, logger)
   const logId = readLogIdentity(logFolder(config))
-  const log = openLogReader(config)
+  const log = openLogReader(config, logger)
   const events = openEventStore(config, clock)
   const usage = createUsageSchedule({ events, usage: management, log, positions: management, clock, logger })
   const processor = createProcessor({

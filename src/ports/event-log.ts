@@ -21,6 +21,20 @@ export interface EventLogWriter {
   close(): Promise<void>
 }
 
+export interface EventLogHealth {
+  /** What an append would most likely meet now: for readiness, never to decide on an append. */
+  condition(): LogCondition
+}
+
+/**
+ * `full`: a limit is reached, and the reason names its setting. `files_gone`: what was accepted lies in files that somebody
+ * removed or replaced; nothing is taken until a start. `unavailable`: the last commit failed, or there is no answer.
+ * `reason`: a sentence for people, without the full stop.
+ */
+export type LogCondition =
+  | { readonly state: 'ok' }
+  | { readonly state: 'full' | 'files_gone' | 'unavailable'; readonly reason: string }
+
 /** What the log takes, and how far it may grow. */
 export interface LogRoom {
   /** Of all lanes, on the disk. */
@@ -35,6 +49,16 @@ export interface LogRoom {
   readonly isShort: boolean
 }
 
+/** Records that had been accepted and cannot be read any more: offsets from `fromOffset` up to and without `toOffset`. */
+export interface LogLoss {
+  readonly lane: LogLane
+  readonly fromOffset: number
+  readonly toOffset: number
+  /** What they lay in, where it is there: damaged. */
+  readonly file: string | null
+  readonly noticedAtMs: number
+}
+
 export interface LogChunk {
   readonly lane: LogLane
   /** Offset of the first record in `records`. */
@@ -42,6 +66,8 @@ export interface LogChunk {
   readonly records: readonly LogRecord[]
   /** Where reading goes on; commit this. */
   readonly nextOffset: number
+  /** Where `firstOffset` lies behind what was asked for: the damaged file that the records between lay in, if it is there. */
+  readonly holeIn?: string
 }
 
 /** Records that were appended together, still encoded: `RecordCursor` of `core/log/record-decoder.ts` goes through them. */
@@ -66,6 +92,7 @@ export interface EventLogReader {
    * Records from `fromOffset` on, in order: up to `recordCountMax`, and up to `bytesMax` but at least one record.
    * An empty chunk means there is nothing yet. A record whose checksum fails comes back as `damaged`.
    * A `fromOffset` below the oldest kept record, or in a hole, starts at the next one there is.
+   * Also without records `firstOffset` may lie further on: then nothing but a hole is there so far.
    * @throws PortError `corrupt` when stored records cannot be read at all (the cause names the file), `conflict` when
    *   `fromOffset` lies beyond the end of the log: it belongs to another one. `unavailable`: try again. A lane that nothing
    *   was ever written to is empty at any offset: it begins where the state stands.
@@ -86,6 +113,10 @@ export interface EventLogReader {
    * (epoch ms); never anything else, and never the newest segment.
    */
   deleteBehind(lane: LogLane, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
+  /** Keeps beside the log, for people, what is missing from it. A loss that is kept already is not kept again. @throws PortError */
+  keepLoss(loss: LogLoss): Promise<void>
+  /** All that were kept, until somebody removes them. @throws PortError */
+  losses(): Promise<readonly LogLoss[]>
   /** @throws PortError */
   room(): Promise<LogRoom>
   /**

@@ -4,7 +4,6 @@ import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { LogRecord } from '#core/events/captured-event.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { EventLogReader } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { aCapturedEvent } from '../../tests/support/captured-events.ts'
 import { eventually } from '../../tests/support/eventually.ts'
@@ -147,7 +146,7 @@ describe('processing the log', () => {
     const world = aWorld()
     await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     const log: ProcessorOptions['log'] = {
-      status: (...args) => world.log.status(...args),
+      ...world.log,
       read: (lane, fromOffset, limits) => world.log.read(lane, Math.max(fromOffset, lane === 'main' ? 2 : 0), limits),
     }
     world.start(t, { log, limits: { rowCountMax: 0 } })
@@ -267,8 +266,8 @@ describe('processing the log', () => {
   it('puts a damaged record into the reject store and reads on', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
-    const damaging: Pick<EventLogReader, 'read' | 'status'> = {
-      status: world.log.status,
+    const damaging: ProcessorOptions['log'] = {
+      ...world.log,
       read: async (lane, fromOffset, limits) => {
         const chunk = await world.log.read(lane, fromOffset, limits)
         const records = chunk.records.map(
@@ -293,8 +292,8 @@ describe('processing the log', () => {
     const world = aWorld()
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
     // As when a file of the log was removed that held the second and the third.
-    const withoutFile: Pick<EventLogReader, 'read' | 'status'> = {
-      status: world.log.status,
+    const withoutFile: ProcessorOptions['log'] = {
+      ...world.log,
       read: (lane, fromOffset, limits) =>
         fromOffset === 0
           ? world.log.read(lane, 0, { ...limits, recordCountMax: 1 })

@@ -6,7 +6,7 @@ import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import type { ChunkOutcome } from '#core/events/chunk.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventLogReader, LogChunk } from '#ports/event-log.ts'
+import type { EventLogReader, LogChunk, LogLoss } from '#ports/event-log.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -73,7 +73,7 @@ export type ProcessingState =
   | 'stopped'
 
 export interface ProcessorOptions {
-  readonly log: Pick<EventLogReader, 'read' | 'status'>
+  readonly log: Pick<EventLogReader, 'read' | 'status' | 'keepLoss'>
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
   /** Null: no look-ups. */
@@ -201,21 +201,33 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return 'nothing_new'
   }
 
-  /** A file of the log is gone before it was processed: nothing tells whose events these were. */
-  function noteMissing(lane: LogLane, count: number): void {
-    logger.error({ lane, recordCount: count }, 'records are missing from the log: a file of it was removed')
-    metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason: 'log_record_missing' }, count)
+  /** A file of the log is gone or damaged before it was processed: nothing tells whose events these were. */
+  function noteMissing({ lane, fromOffset, toOffset, file }: LogLoss): void {
+    const why = file === null ? 'a file of it was removed' : `${file} is damaged`
+    const recordCount = toOffset - fromOffset
+    logger.error({ lane, recordCount, fromOffset, toOffset }, `records are missing from the log: ${why}`)
+    metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason: 'log_record_missing' }, recordCount)
+  }
+
+  /** Before the position passes them, so that a crash tells of them twice rather than never. */
+  async function keepMissing(chunk: LogChunk, signal: AbortSignal): Promise<LogLoss | null> {
+    const { lane, firstOffset, holeIn = null } = chunk
+    const fromOffset = positions.get(lane)!
+    if (firstOffset <= fromOffset) return null
+    const loss = { lane, fromOffset, toOffset: firstOffset, file: holeIn, noticedAtMs: clock.nowMs() }
+    await patiently(signal, 'waiting_for_log', () => log.keepLoss(loss))
+    return loss
   }
 
   async function processIfAny(chunk: LogChunk, recordCountMax: number, signal: AbortSignal) {
     const { lane } = chunk
-    if (chunk.records.length === 0) {
+    if (chunk.records.length === 0 && chunk.firstOffset <= positions.get(lane)!) {
       triedUntil.delete(lane)
       return 'nothing_new'
     }
     await options.faultPoint?.('read')
     const startedMs = performance.now()
-    let missingCount = chunk.firstOffset - positions.get(lane)!
+    let missing = await keepMissing(chunk, signal)
     let committedCount = 0
     let largestPartCount = 0
     let isTooLarge = false
@@ -240,8 +252,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
         largestPartCount = Math.max(largestPartCount, committedCount)
         positions.set(lane, nextOffset)
         enter('ok')
-        if (missingCount > 0) noteMissing(lane, missingCount)
-        missingCount = 0
+        if (missing !== null) noteMissing(missing)
+        missing = null
         for (const { count, outcome, reason, lane: of } of outcomes)
           metrics.eventsProcessed.inc({ lane: of, outcome, reason }, count)
         options.onCommitted?.(lane, outcomes)

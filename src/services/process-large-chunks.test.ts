@@ -5,11 +5,11 @@ import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { EventLogReader } from '#ports/event-log.ts'
 import { aCapturedEvent } from '../../tests/support/captured-events.ts'
 import { eventually } from '../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../tests/support/processing-world.ts'
 import { aMapping, aPerson } from '../../tests/support/state-builders.ts'
+import type { ProcessorOptions } from './process-events.ts'
 
 /** Many persons of ten thousand characters each, and an event of each. */
 async function aWorldOfFatPersons() {
@@ -72,8 +72,8 @@ describe('large chunks', () => {
     const { world } = await aWorldOfFatPersons()
     await world.append(Array.from({ length: 600 }, (_, n) => aCapturedEvent(n + 100, { distinctId: `fat-${n % 64}` })))
     const counts: number[] = []
-    const log: Pick<EventLogReader, 'read' | 'status'> = {
-      status: world.log.status,
+    const log: ProcessorOptions['log'] = {
+      ...world.log,
       read: (lane, fromOffset, limits) => {
         if (lane === 'main') counts.push(limits.recordCountMax)
         return world.log.read(lane, fromOffset, limits)

@@ -6,7 +6,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
 /** One line per this long while a store refuses; the counters tell the rest. */
-const complaintPauseMs = 10_000
+const complaintPauseMs = 60_000
 
 /**
  * @param of `what`: what cannot be accepted, in the plural; `nowMs`: for how often a line is logged.

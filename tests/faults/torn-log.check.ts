@@ -6,6 +6,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { LaneAppender } from '#adapters/sqlite-log/lane-appender.ts'
+import { markPath } from '#adapters/sqlite-log/lane-mark.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
@@ -69,7 +70,7 @@ export async function leaveLastCommitWhole(folder: string): Promise<{ survived: 
 }
 
 /** A lane with these files and no others: the ones of the look before are overwritten or went when it closed the log. */
-function layOut(folder: string, { fileName, db }: GoodRun, wal: Buffer): void {
+function layOut(folder: string, { fileName, db, mark }: GoodRun, wal: Buffer): void {
   const laneFolder = join(folder, 'main')
   mkdirSync(laneFolder, { recursive: true })
   assert.deepEqual(
@@ -78,6 +79,7 @@ function layOut(folder: string, { fileName, db }: GoodRun, wal: Buffer): void {
   )
   writeFileSync(join(laneFolder, fileName), db)
   writeFileSync(join(laneFolder, `${fileName}-wal`), wal)
+  writeFileSync(markPath(laneFolder), mark)
 }
 
 /** Acknowledged units are intact, the torn one is all there or not at all, and appending goes on where it ends. */
@@ -106,6 +108,8 @@ interface GoodRun {
   readonly fileName: string
   readonly db: Buffer
   readonly wal: Buffer
+  /** As it is written behind the commit before the last: the last one was not acknowledged. */
+  readonly mark: Buffer
   /** Where in the write-ahead log the last commit begins, and where in that its record lies. */
   readonly tornFrom: number
   readonly recordFrom: number
@@ -120,13 +124,14 @@ function goodRun(folder: string): GoodRun {
     const fileName = '0000000000000000.db'
     const path = join(folder, 'main', fileName)
     const tornFrom = statSync(`${path}-wal`).size
+    const mark = readFileSync(markPath(join(folder, 'main')))
     // Appending seals these bytes where they are, so afterwards they are the ones that were written.
     const record = encodedEvents(torn).bytes
     appender.append([record], appendedAtMs)
     const wal = readFileSync(`${path}-wal`)
     const recordFrom = wal.indexOf(record, tornFrom)
     assert.notEqual(recordFrom, -1, 'the record lies in one piece')
-    return { fileName, db: readFileSync(path), wal, tornFrom, recordFrom, recordTo: recordFrom + record.length }
+    return { fileName, db: readFileSync(path), wal, mark, tornFrom, recordFrom, recordTo: recordFrom + record.length }
   } finally {
     appender.close()
   }

@@ -4,7 +4,7 @@
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
-import type { EncodedRecords, EventLogReader, EventLogWriter, LogChunk } from '#ports/event-log.ts'
+import type { EncodedRecords, EventLogReader, EventLogWriter, LogChunk, LogLoss } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 
 interface StoredRecord {
@@ -32,6 +32,7 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
   const storage = options.storage ?? memoryLogStorage()
   const segmentBytesMax = options.segmentBytesMax ?? Number.POSITIVE_INFINITY
   const logBytesMax = options.logBytesMax ?? Number.POSITIVE_INFINITY
+  const losses: LogLoss[] = []
   let closed = false
 
   const segmentsOf = (lane: LogLane) => storage.lanes.get(lane)!.segments
@@ -114,6 +115,8 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
       }
       return { deletedSegmentCount }
     },
+    keepLoss: async loss => void losses.push(loss),
+    losses: async () => losses,
     room: async () => room(),
     makeRoom: async processed => {
       let deletedSegmentCount = 0

@@ -2,18 +2,25 @@
 // in a thread of its own (`log-writer-thread.ts`). Several processes append to the same lane at once: what the next
 // offset is, and whether a segment still takes records, is only ever answered inside `BEGIN IMMEDIATE`.
 
+import { statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import { sealRecords } from '#core/log/record-codec.ts'
+import { LaneMark, readLaneMark } from './lane-mark.ts'
+import { SalvagedSegment } from './salvage-segment.ts'
 import {
   createSegment,
+  DamageError,
   ensureFolder,
   frameBytesMax,
   frameRecordsMax,
+  isDamage,
   listSegments,
   openSegment,
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
+import { setAside } from './set-aside.ts'
 
 export interface LaneAppenderOptions {
   readonly laneFolder: string
@@ -26,8 +33,27 @@ export interface LaneAppenderOptions {
   readonly segmentBytesMax: number
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
-  /** Told by the one appender that made the lane go on where the state stands: what it held from `endOffset` on is gone. */
-  readonly onGap?: (gap: { endOffset: number; firstOffset: number }) => void
+  /**
+   * Told by the one appender that made the lane go on further on than it ended: what it held from `endOffset` on is gone.
+   * `isLost`: it had been accepted into this very log, as the lane's mark tells, which did not come from an older copy.
+   */
+  readonly onGap?: (gap: LaneGap) => void
+  /** A segment that cannot be read any more was set aside; the lane goes on in another. */
+  readonly onDamage?: (damage: { path: string; error: unknown }) => void
+}
+
+export interface LaneGap {
+  readonly endOffset: number
+  readonly firstOffset: number
+  readonly isLost: boolean
+}
+
+/** Somebody removed or replaced the lane's files: what is appended to them would be gone with the process. */
+export class FilesGoneError extends Error {
+  constructor(path: string) {
+    super(`${path} was removed or replaced while it was in use; put it back, or start Pennon again`)
+    this.name = 'FilesGoneError'
+  }
 }
 
 /** The commit itself failed: it may or may not be found after a restart. */
@@ -38,85 +64,172 @@ export class CommitUnknownError extends Error {
   }
 }
 
+const setAsideCountMax = 3
+
 /** Between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
 const busyDelayMs = { first: 0.2, max: 2 }
 const neverNotified = new Int32Array(new SharedArrayBuffer(4))
 
 export class LaneAppender {
   readonly #options: LaneAppenderOptions
+  readonly #mark: LaneMark
   #segment: WritableSegment | null = null
+  /** Nothing is appended below: where the state stands, and how far the lane had come. */
+  #firstOffset: number
+  /** By the mark alone. */
+  #markedOffset = 0
+  /** In a row: a disk that gives back something else each time is no place to go on. */
+  #setAsideCount = 0
 
   /** Opens the newest segment, or makes the first; makes the one that begins where the state stands if that is further on. */
   constructor(options: LaneAppenderOptions) {
     this.#options = options
+    this.#firstOffset = options.firstOffset
     ensureFolder(options.laneFolder)
     removeAbandonedDrafts(options.laneFolder, Date.now())
-    this.#segment = this.#openNewest()
-    const { endOffset, nextOffset } = this.#segment.state()
-    // A reader that stands further on would find a lane that ends too soon, until somebody appends.
-    if (nextOffset !== null || endOffset < options.firstOffset) this.#append([], 0)
+    this.#mark = new LaneMark(options.laneFolder)
+    try {
+      this.#append([], 0)
+    } catch (error) {
+      this.#mark.close()
+      throw error
+    }
   }
 
   /**
    * Commits runs of encoded records in one transaction and returns when they are on the disk.
    * @returns the offset of the first one.
-   * @throws CommitUnknownError; any other error (SqliteError, a system error) means that nothing was stored.
+   * @throws CommitUnknownError, FilesGoneError; any other error (SqliteError, a system error) means that nothing was stored.
    */
   append(runs: readonly Uint8Array<ArrayBuffer>[], nowMs: number): number {
     return this.#append(runs.flatMap(framesOf), nowMs)
   }
 
-  #append(frames: readonly Frame[], nowMs: number): number {
-    const { firstOffset } = this.#options
+  /** Commits without records, with all that a commit does. @throws as `append` does. */
+  probe(): void {
+    this.#append([], 0, true)
+  }
+
+  /** Whether what is appended now would be found again; and makes the mark last. @throws FilesGoneError, system errors. */
+  check(): void {
+    const segment = this.#segment
+    const whereabouts = segment?.whereabouts()
+    if (whereabouts === 'gone') throw new FilesGoneError(segment!.name.path)
+    if (whereabouts === 'set_aside') this.#closeSegment()
+    if (this.#segment === null) this.#append([], 0)
+    this.#mark.sync()
+  }
+
+  #append(frames: readonly Frame[], nowMs: number, isProbe = false): number {
     try {
       for (;;) {
-        this.#segment ??= this.#openNewest()
-        const segment = this.#segment
+        const segment = this.#segment ?? this.#openNewest()
+        this.#segment = segment
         segment.begin()
         const state = segment.state()
         if (state.nextOffset !== null) {
           segment.rollback()
           this.#moveTo(state.nextOffset)
-        } else if (state.endOffset < firstOffset) {
-          segment.closeForGood(firstOffset)
-          this.#options.onGap?.({ endOffset: state.endOffset, firstOffset })
-          this.#moveTo(firstOffset)
+        } else if (state.endOffset < this.#firstOffset) {
+          segment.closeForGood(this.#firstOffset)
+          const isLost = this.#markedOffset > state.endOffset
+          this.#options.onGap?.({ endOffset: state.endOffset, firstOffset: this.#firstOffset, isLost })
+          this.#moveTo(this.#firstOffset)
         } else if (state.bytes >= this.#options.segmentBytesMax && state.endOffset > segment.name.firstOffset) {
           segment.closeForGood(state.endOffset)
           this.#moveTo(state.endOffset)
         } else {
-          segment.insert(frames, state.endOffset, nowMs)
+          const endOffset = segment.insert(frames, state.endOffset, nowMs)
+          if (isProbe) segment.touch()
           segment.commit()
+          this.#acknowledge(segment, endOffset)
+          this.#setAsideCount = 0
           return state.endOffset
         }
       }
     } catch (error) {
+      const path = this.#segment?.name
       // A connection that failed once is not trusted again; closing it rolls back what it had begun.
-      this.close()
-      throw error
+      this.#closeSegment()
+      if (path === undefined || !isDamage(error) || this.#setAsideCount >= setAsideCountMax) throw error
+      this.#setAside(path, error)
+      return this.#append(frames, nowMs, isProbe)
     }
   }
 
   close(): void {
+    this.#closeSegment()
+    this.#mark.sync()
+    this.#mark.close()
+  }
+
+  /** First the mark, then the look: see `set-aside.ts`. */
+  #acknowledge(segment: WritableSegment, endOffset: number): void {
+    this.#mark.write(endOffset)
+    switch (segment.whereabouts()) {
+      case 'here':
+        return
+      case 'gone':
+        throw new FilesGoneError(segment.name.path)
+      case 'set_aside':
+        throw new Error(
+          `${segment.name.path} was set aside as damaged in the middle of a commit; the next one goes elsewhere`,
+        )
+    }
+  }
+
+  #closeSegment(): void {
     const segment = this.#segment
     this.#segment = null
     segment?.close()
   }
 
   #moveTo(firstOffset: number): void {
-    this.close()
+    this.#closeSegment()
     const name = createSegment(this.#options.laneFolder, firstOffset)
     this.#segment = new WritableSegment(name, this.#options.busyTimeoutMs)
   }
 
   #openNewest(): WritableSegment {
     const { laneFolder, firstOffset, busyTimeoutMs } = this.#options
-    const name = listSegments(laneFolder).at(-1) ?? createSegment(laneFolder, firstOffset)
+    // Before the segment: it holds what the mark tells of, unless that is lost.
+    this.#markedOffset = readLaneMark(laneFolder)
+    this.#firstOffset = Math.max(firstOffset, this.#markedOffset)
+    const newest = listSegments(laneFolder).at(-1)
+    const name = newest?.form === 'plain' ? newest : this.#createBehind(newest)
     try {
       return new WritableSegment(name, busyTimeoutMs)
-    } catch (cause) {
-      throw new Error(`log segment ${name.path} cannot be opened: ${(cause as Error).message}`, { cause })
+    } catch (error) {
+      if (!isDamage(error) || this.#setAsideCount >= setAsideCountMax) {
+        const message = `log segment ${name.path} cannot be opened: ${(error as Error).message}`
+        throw Object.assign(new Error(message, { cause: error }), { code: (error as { code?: unknown }).code })
+      }
+      this.#setAside(name, error)
+      return this.#openNewest()
     }
+  }
+
+  /** @param newest what nobody appends to any more, if there is anything. */
+  #createBehind(newest: SegmentName | undefined): SegmentName {
+    const { laneFolder } = this.#options
+    if (newest?.form === 'damaged') this.#firstOffset = Math.max(this.#firstOffset, salvagedEnd(newest))
+    return createSegment(laneFolder, this.#firstOffset)
+  }
+
+  #setAside(name: SegmentName, error: unknown): void {
+    this.#setAsideCount++
+    const path = setAside(name)
+    if (path !== null) this.#options.onDamage?.({ path, error })
+  }
+}
+
+function salvagedEnd({ path, firstOffset }: SegmentName): number {
+  const salvaged = new SalvagedSegment(path, firstOffset)
+  try {
+    const last = salvaged.frames.at(-1)
+    return last === undefined ? firstOffset : last.firstOffset + last.recordCount
+  } finally {
+    salvaged.close()
   }
 }
 
@@ -153,6 +266,8 @@ class WritableSegment {
   readonly #pageCount: Database.Statement
   readonly #pageBytes: number
   readonly #busyTimeoutMs: number
+  /** The files as they were when they were opened: the segment and its side file, which holds the newest commits. */
+  readonly #files: readonly { readonly path: string; readonly inode: number }[]
 
   constructor(name: SegmentName, busyTimeoutMs: number) {
     this.name = name
@@ -170,6 +285,7 @@ class WritableSegment {
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
     // Only beginning ever waits, and it does so itself.
     this.#db.pragma('busy_timeout = 0')
+    this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: inodeAt(path) }))
   }
 
   /** Waits for its turn. @throws SqliteError `SQLITE_BUSY…` when that takes too long. */
@@ -192,19 +308,39 @@ class WritableSegment {
 
   /** Holds for as long as the transaction that it is asked in. */
   state(): { endOffset: number; nextOffset: number | null; bytes: number } {
+    const endOffset = (this.#end.get() as number | undefined) ?? this.name.firstOffset
+    if (!Number.isSafeInteger(endOffset) || endOffset < this.name.firstOffset)
+      throw new DamageError(`the last frame of ${this.name.path}`)
     return {
-      endOffset: (this.#end.get() as number | undefined) ?? this.name.firstOffset,
+      endOffset,
       nextOffset: this.#next.get() as number | null,
       bytes: (this.#pageCount.get() as number) * this.#pageBytes,
     }
   }
 
-  insert(frames: readonly Frame[], firstOffset: number, nowMs: number): void {
+  /** @returns the offset behind the last record. */
+  insert(frames: readonly Frame[], firstOffset: number, nowMs: number): number {
     let offset = firstOffset
     for (const frame of frames) {
       this.#insert.run(offset, frame.recordCount, nowMs, frame.body)
       offset += frame.recordCount
     }
+    return offset
+  }
+
+  /** Writes what is there already, so that a commit without records takes the way of all others. */
+  touch(): void {
+    this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
+  }
+
+  /** Whether the files still have their names. A side file that was removed takes its commits along when all close it. */
+  whereabouts(): 'here' | 'set_aside' | 'gone' {
+    if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
+    const inode = this.#files[0]!.inode
+    const isSetAside = listSegments(dirname(this.name.path)).some(
+      ({ form, path }) => form === 'damaged' && inodeAt(path) === inode,
+    )
+    return isSetAside ? 'set_aside' : 'gone'
   }
 
   /** From here on no process appends to this segment. Ends the transaction. */
@@ -231,6 +367,11 @@ class WritableSegment {
   close(): void {
     this.#db.close()
   }
+}
+
+/** 0: there is none. */
+function inodeAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
 }
 
 function isBusy(error: unknown): boolean {

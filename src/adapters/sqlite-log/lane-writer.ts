@@ -6,8 +6,9 @@
 
 import type { Worker } from 'node:worker_threads'
 import type { LogLane } from '#core/events/captured-event.ts'
-import type { EncodedRecords } from '#ports/event-log.ts'
+import type { EncodedRecords, LogCondition } from '#ports/event-log.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import type { LaneGap } from './lane-appender.ts'
 import type { FromLogThread, ToLogThread } from './log-writer-thread.ts'
 
 export interface LaneWriterOptions {
@@ -23,9 +24,10 @@ export interface LaneWriterOptions {
   /** After this long without an answer callers are told `timeout`, and new appends are refused until it comes. */
   readonly commitTimeoutMs: number
   readonly onSynced?: (synced: Synced) => void
-  readonly onTrouble?: (trouble: { lane: LogLane; what: string; error?: Error }) => void
-  /** The lane ended at `endOffset`, before the state's position, and goes on there. */
-  readonly onGap?: (gap: { lane: LogLane; endOffset: number; firstOffset: number }) => void
+  readonly onTrouble?: (trouble: { lane: LogLane; what: string }) => void
+  /** The lane ended at `endOffset` and goes on at `firstOffset`, further on. */
+  readonly onGap?: (gap: LaneGap & { lane: LogLane }) => void
+  readonly onDamage?: (damage: { lane: LogLane; path: string; message: string }) => void
 }
 
 /** Told when a commit's answer arrives, before any of its appends resolves. */
@@ -54,7 +56,8 @@ export class LaneWriter {
   readonly #options: LaneWriterOptions
   #thread: Worker | null = null
   #state: 'dormant' | 'starting' | 'open' | 'silent' | 'restarting' | 'closed' = 'starting'
-  #full = false
+  /** As the thread has it. */
+  #condition: LogCondition = { state: 'ok' }
   #queue: Append[] = []
   #inFlight: Append[] | null = null
   #waitingBytes = 0
@@ -85,10 +88,13 @@ export class LaneWriter {
     return this.#waitingRecords
   }
 
-  /** What an append would most likely meet now. */
-  get condition(): 'ok' | 'full' | 'unavailable' {
-    if (this.#state !== 'open' && this.#state !== 'dormant') return 'unavailable'
-    return this.#full ? 'full' : 'ok'
+  get condition(): LogCondition {
+    if (this.#state === 'open' || this.#state === 'dormant' || this.#isGone) return this.#condition
+    return { state: 'unavailable', reason: `the log writer is ${this.#state}` }
+  }
+
+  get #isGone(): boolean {
+    return this.#condition.state === 'files_gone'
   }
 
   append(records: EncodedRecords): Promise<void> {
@@ -140,7 +146,13 @@ export class LaneWriter {
   }
 
   #start(): void {
-    const thread = this.#options.startThread()
+    let thread: Worker
+    try {
+      thread = this.#options.startThread()
+    } catch (error) {
+      this.#threadEnded(error as Error)
+      return
+    }
     this.#thread = thread
     let failure: Error | undefined
     thread.on('message', (message: FromLogThread) => {
@@ -189,14 +201,22 @@ export class LaneWriter {
         this.#state = 'open'
         this.#ready.resolve()
         return
-      case 'room':
-        this.#full = message.full
+      case 'condition':
+        this.#condition = message.condition
+        if (this.#isGone)
+          this.#options.onTrouble?.({
+            lane: this.#options.lane,
+            what: (message.condition as { reason: string }).reason,
+          })
         return
       case 'gap': {
-        const { endOffset, firstOffset } = message
-        this.#options.onGap?.({ lane: this.#options.lane, endOffset, firstOffset })
+        const { endOffset, firstOffset, isLost } = message
+        this.#options.onGap?.({ lane: this.#options.lane, endOffset, firstOffset, isLost })
         return
       }
+      case 'damage':
+        this.#options.onDamage?.({ lane: this.#options.lane, path: message.path, message: message.message })
+        return
       case 'committed':
       case 'failed':
         this.#land(message)
@@ -211,7 +231,6 @@ export class LaneWriter {
     this.#forget(flight)
     if (answer.kind === 'committed') {
       this.#restartDelayMs = restartMs.first
-      this.#full = false
       this.#options.onSynced?.({
         lane: this.#options.lane,
         unitCount: flight.length,
@@ -220,13 +239,8 @@ export class LaneWriter {
       })
       for (const append of flight) append.resolve()
     } else {
-      if (answer.code === 'full') this.#full = true
-      else
-        this.#options.onTrouble?.({
-          lane: this.#options.lane,
-          what: 'a commit failed',
-          error: new Error(answer.message),
-        })
+      if (answer.code !== 'full' && !this.#isGone)
+        this.#options.onTrouble?.({ lane: this.#options.lane, what: `a commit failed: ${answer.message}` })
       for (const append of flight) append.reject(portError(answer.code, answer.message))
       // What waits behind it has waited as long, and would wait as long again.
       if (answer.code !== 'full') this.#failQueue(answer.message)
@@ -255,7 +269,13 @@ export class LaneWriter {
     this.#ready.reject(portError('unavailable', failure?.message ?? 'the log writer ended'))
     // A lane that never opened is the starter's to report; one that was open comes back by itself.
     if (this.#state === 'starting') return
-    onTrouble?.({ lane, what: 'the log writer ended and starts again', ...(failure && { error: failure }) })
+    // In new files it would take what the process says is refused.
+    if (this.#isGone) {
+      this.#state = 'closed'
+      return
+    }
+    const why = failure === undefined ? '' : `: ${failure.message}`
+    onTrouble?.({ lane, what: `the log writer ended and starts again${why}` })
     this.#state = 'restarting'
     this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs)
     this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartMs.max)

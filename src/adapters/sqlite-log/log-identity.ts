@@ -4,7 +4,8 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { logLanes } from '#core/events/captured-event.ts'
-import { ensureFolder, listSegments, syncFile, syncFolder } from './segment-file.ts'
+import { removeLaneMark } from './lane-mark.ts'
+import { ensureFolder, listSegments, removeOrphans, syncFile, syncFolder } from './segment-file.ts'
 
 const fileName = 'identity'
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -33,6 +34,8 @@ export function writeLogIdentity(folder: string, id: string): void {
 
 /** Durably, in one step: a log without segments, which nobody read anything of. @throws system errors. */
 export function replaceLogIdentity(folder: string, id: string): void {
+  // How far another log had come says nothing of this one.
+  for (const lane of logLanes) removeLaneMark(join(folder, lane))
   putIdentity(folder, id, renameSync)
 }
 
@@ -48,6 +51,11 @@ function putIdentity(folder: string, id: string, put: (draft: string, path: stri
     rmSync(draft, { force: true })
   }
   syncFolder(dirname(path))
+}
+
+/** Before any of its lanes is opened: removes what somebody who removed segments has left of them. @throws system errors. */
+export function tidyLanes(folder: string): void {
+  for (const lane of logLanes) removeOrphans(join(folder, lane))
 }
 
 /** Whether anything was ever appended to a log, or could have been. */

@@ -1,12 +1,16 @@
 // The thread of one lane that owns the connection to the newest segment: the only place that syncs on the way to a 200.
 // One message in, one answer out, in order; the answer is sent after the commit has returned and never before.
+//
+// What stands in the way of appends is found without them too: once a second it looks at the files and at the room, and
+// behind a commit that failed it tries one of its own, since whoever is told 503 may send nothing more.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { LogLane } from '#core/events/captured-event.ts'
+import type { LogCondition } from '#ports/event-log.ts'
 import type { PortErrorCode } from '#ports/port-error.ts'
 import { DiskRoom } from './disk-room.ts'
-import { CommitUnknownError, LaneAppender } from './lane-appender.ts'
+import { CommitUnknownError, FilesGoneError, LaneAppender, type LaneGap } from './lane-appender.ts'
 
 export interface LogThreadOptions {
   readonly folder: string
@@ -32,50 +36,82 @@ export type FromLogThread =
   /** `syncedAtNs` on the process's monotonic clock, taken when the commit had returned. */
   | { readonly kind: 'committed'; readonly syncedAtNs: bigint }
   | { readonly kind: 'failed'; readonly code: PortErrorCode; readonly message: string }
-  | { readonly kind: 'room'; readonly full: boolean }
-  /** The lane ended before the state's position, and goes on there. */
-  | { readonly kind: 'gap'; readonly endOffset: number; readonly firstOffset: number }
+  /** When it changed; before the answer to the append that changed it. */
+  | { readonly kind: 'condition'; readonly condition: LogCondition }
+  /** The lane ended before where it has to go on. */
+  | ({ readonly kind: 'gap' } & LaneGap)
+  /** A segment was set aside, and is at `path` now. */
+  | { readonly kind: 'damage'; readonly path: string; readonly message: string }
 
-const roomLookMs = 1_000
+const lookMs = 1_000
 /** What has to fit for the lane to call itself open while nothing is appended. */
 const roomToReport = 64 * 1024
+const ok: LogCondition = { state: 'ok' }
 
 if (parentPort !== null) serve(parentPort, workerData as LogThreadOptions)
 
 function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions): void {
-  const appender = openAppender(options)
-  if (appender === null) return
+  const opened = openAppender(options)
+  if (opened === null) return
+  const appender = opened
   const room = new DiskRoom(options)
-  let reportedFull = false
-  const timer = setInterval(() => reportRoom(room.refusal(roomToReport) !== null), roomLookMs)
+  let reported: LogCondition = ok
+  /** Latest first: a commit failed since the last one that did not. */
+  let isFailing = false
+  const timer = setInterval(look, lookMs)
   port.on('message', (message: ToLogThread) => {
     if (message.kind === 'close') {
       clearInterval(timer)
       appender.close()
       port.close()
-      return
-    }
-    const answer = append(message)
-    post(answer)
-    if (answer.kind === 'failed' && answer.code === 'full') reportRoom(true)
+    } else post(append(message))
   })
   post({ kind: 'ready' })
 
   function append(message: ToLogThread & { kind: 'append' }): FromLogThread {
+    if (reported.state === 'files_gone') return { kind: 'failed', code: 'unavailable', message: reported.reason }
     try {
       const refusal = room.refusal(message.bytes)
-      if (refusal !== null) return { kind: 'failed', code: 'full', message: refusal }
-      appender!.append(message.runs, message.nowMs)
+      if (refusal !== null) {
+        report({ state: 'full', reason: refusal })
+        return { kind: 'failed', code: 'full', message: refusal }
+      }
+      appender.append(message.runs, message.nowMs)
       room.wrote(message.bytes)
+      isFailing = false
+      report(ok)
       return { kind: 'committed', syncedAtNs: process.hrtime.bigint() }
     } catch (error) {
+      reportFailure(error)
       return { kind: 'failed', code: errorCode(error), message: (error as Error).message }
     }
   }
 
-  function reportRoom(full: boolean): void {
-    if (full !== reportedFull) post({ kind: 'room', full })
-    reportedFull = full
+  function look(): void {
+    if (reported.state === 'files_gone') return
+    try {
+      appender.check()
+      if (isFailing) appender.probe()
+      isFailing = false
+      const refusal = room.refusal(roomToReport)
+      report(refusal === null ? ok : { state: 'full', reason: refusal })
+    } catch (error) {
+      reportFailure(error)
+    }
+  }
+
+  function reportFailure(error: unknown): void {
+    const { message: reason } = error as Error
+    isFailing = true
+    if (error instanceof FilesGoneError) report({ state: 'files_gone', reason })
+    else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk has no room left: ${reason}` })
+    else report({ state: 'unavailable', reason })
+  }
+
+  function report(condition: LogCondition): void {
+    const isSame = condition.state === reported.state && reasonOf(condition) === reasonOf(reported)
+    reported = condition
+    if (!isSame) post({ kind: 'condition', condition })
   }
 
   function openAppender({ folder, lane, ...others }: LogThreadOptions): LaneAppender | null {
@@ -84,6 +120,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       return new LaneAppender({
         ...{ laneFolder: join(folder, lane), firstOffset, segmentBytesMax, busyTimeoutMs },
         onGap: gap => post({ kind: 'gap', ...gap }),
+        onDamage: ({ path, error }) => post({ kind: 'damage', path, message: (error as Error).message }),
       })
     } catch (error) {
       post({ kind: 'failed', code: errorCode(error), message: (error as Error).message })
@@ -94,6 +131,10 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   function post(message: FromLogThread): void {
     port.postMessage(message)
   }
+}
+
+function reasonOf(condition: LogCondition): string {
+  return condition.state === 'ok' ? '' : condition.reason
 }
 
 function errorCode(error: unknown): PortErrorCode {

@@ -31,6 +31,7 @@ export interface FrameRow {
 }
 
 const packedVersion = 2
+const zstdMagic = 0xfd2fb528
 const mergedWithinMs = 1_000
 /** Without zstd's own checksum: a byte that changed then costs the records that it is in, which have theirs. */
 const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
@@ -42,7 +43,7 @@ const compress = promisify(zstdCompress)
  * @throws SqliteError, NotASegmentError, system errors: then nothing was changed.
  */
 export async function packSegment(laneFolder: string, segment: SegmentName, signal?: AbortSignal): Promise<boolean> {
-  const path = segmentPath(laneFolder, segment.firstOffset, 'packed')
+  const path = segmentPath(laneFolder, segment.firstOffset, '.packed')
   const draft = `${path}.${process.pid}.draft`
   removeSegmentFiles(draft)
   const plain = openSegment(segment.path, 'read')
@@ -83,6 +84,8 @@ export function openPackedSegment(path: string): Database.Database {
 
 /** The frame as it was appended. What cannot be decompressed stays as it is: its records then count as damaged. */
 export function unpacked(frame: FrameRow): FrameRow {
+  // Where a plain frame has the length of its first record: as one this would be 4 GB.
+  if (frame.body.length < 4 || frame.body.readUInt32LE(0) !== zstdMagic) return frame
   try {
     return { ...frame, body: zstdDecompressSync(frame.body) }
   } catch {

@@ -1,13 +1,57 @@
-// An open segment of a lane, as the reader asks it: frames, times and its end.
+// An open segment of a lane, as the reader asks it: frames, times and its end. A damaged one answers from what was salvaged.
 
 import type Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
 import { type FrameRow, openPackedSegment, unpacked } from './pack-segment.ts'
-import { NotASegmentError, openSegment, type SegmentName } from './segment-file.ts'
+import { SalvagedSegment } from './salvage-segment.ts'
+import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type SegmentName } from './segment-file.ts'
 
 export type { FrameRow }
 
-export class ReadableSegment {
+export interface ReadableSegment {
+  /** The frame that holds `offset` and those behind it. Only of a damaged segment there may be holes between them. */
+  framesFrom(offset: number): IterableIterator<FrameRow>
+  /** When the record at `offset` was appended; null when there is none. */
+  appendedAtMs(offset: number): number | null
+  endOffset(): number
+  newestAppendMs(): number | null
+  close(): void
+}
+
+/** @throws SqliteError, NotASegmentError, system errors. */
+export function openReadable(name: SegmentName): ReadableSegment {
+  return name.form === 'damaged' ? openDamaged(name) : new SoundSegment(name)
+}
+
+function openDamaged({ path, firstOffset }: SegmentName): ReadableSegment {
+  const salvaged = new SalvagedSegment(path, firstOffset)
+  const { frames } = salvaged
+  const endOf = (frame: (typeof frames)[number]) => frame.firstOffset + frame.recordCount
+  const firstFrom = (offset: number) => {
+    let [low, high] = [0, frames.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (endOf(frames[middle]!) > offset) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+  return {
+    *framesFrom(offset) {
+      for (let index = firstFrom(offset); index < frames.length; index++) {
+        const frame = frames[index]!
+        const { firstOffset: first_offset, recordCount: record_count, appendedAtMs: appended_at_ms } = frame
+        yield unpacked({ first_offset, record_count, appended_at_ms, body: salvaged.bodyOf(frame) })
+      }
+    },
+    appendedAtMs: offset => frames[firstFrom(offset)]?.appendedAtMs ?? null,
+    endOffset: () => (frames.length === 0 ? firstOffset : endOf(frames.at(-1)!)),
+    newestAppendMs: () => frames.at(-1)?.appendedAtMs ?? null,
+    close: () => salvaged.close(),
+  }
+}
+
+class SoundSegment implements ReadableSegment {
   readonly #name: SegmentName
   readonly #db: Database.Database
   readonly #frames: Database.Statement<[number]>
@@ -38,10 +82,17 @@ export class ReadableSegment {
   }
 
   /** The frame that holds `offset` and those behind it. */
+  /** @throws DamageError for rows that SQLite gives out and nobody can have written. */
   *framesFrom(offset: number): IterableIterator<FrameRow> {
-    const frames = this.#frames.iterate(offset) as IterableIterator<FrameRow>
-    if (this.#name.form === 'plain') yield* frames
-    else for (const frame of frames) yield unpacked(frame)
+    let expected: number | null = null
+    for (const frame of this.#frames.iterate(offset) as IterableIterator<FrameRow>) {
+      expected ??= Math.min(frame.first_offset, Math.max(offset, this.#name.firstOffset))
+      const { first_offset: firstOffset, record_count: recordCount, body } = frame
+      const isCount = Number.isInteger(recordCount) && recordCount >= 1 && recordCount <= frameRecordsMax
+      if (firstOffset !== expected || !isCount || !Buffer.isBuffer(body)) throw new DamageError(`frame ${firstOffset}`)
+      expected = firstOffset + recordCount
+      yield this.#name.form === 'packed' ? unpacked(frame) : frame
+    }
   }
 
   appendedAtMs(offset: number): number | null {
@@ -64,7 +115,7 @@ export class ReadableSegment {
 /** Anything but SQLite's own errors is a mistake of ours and stays what it is. */
 export function readError(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
-  const isNoSegment = error instanceof NotASegmentError
+  const isNoSegment = error instanceof NotASegmentError || error instanceof DamageError
   if (!isNoSegment && !(typeof code === 'string' && code.startsWith('SQLITE_'))) return error
   const transient = !isNoSegment && /^SQLITE_(BUSY|LOCKED|CANTOPEN|IOERR|NOMEM|PROTOCOL|INTERRUPT)/.test(String(code))
   const message = `log segment ${path} cannot be read: ${(error as Error).message}`

@@ -13,16 +13,41 @@ import Database from 'better-sqlite3'
 export interface SegmentName {
   readonly firstOffset: number
   readonly path: string
-  /** `plain`: as it was appended to; `packed`: complete, and rewritten compressed by `pack-segment.ts`. */
-  readonly form: 'plain' | 'packed'
+  /**
+   * `plain`: as it was appended to; `packed`: complete, and rewritten compressed by `pack-segment.ts`; `damaged`: SQLite
+   * could not read it, so that it is read by `salvage-segment.ts`, and appended to no more.
+   */
+  readonly form: 'plain' | 'packed' | 'damaged'
 }
 
 /** The file is SQLite's, but no segment of this version. */
 export class NotASegmentError extends Error {
+  /** False: whoever wrote it may have been a later version, and its file is none of ours to judge. */
+  readonly isDamage: boolean
   constructor(version: unknown) {
     super(`its version is ${version} where ${segmentVersion} was expected`)
     this.name = 'NotASegmentError'
+    this.isDamage = version === 0
   }
+}
+
+/** What the log says of it, whoever met it. */
+export const damagedSegmentLine =
+  'a segment of the log is damaged: it was set aside, and what can still be read of it is processed'
+
+/** SQLite reads the file, but what it holds was never written so. */
+export class DamageError extends Error {
+  constructor(what: string) {
+    super(`${what} is damaged`)
+    this.name = 'DamageError'
+  }
+}
+
+/** Whether an error of SQLite, or of opening a segment, says that the file itself is damaged. */
+export function isDamage(error: unknown): boolean {
+  if (error instanceof DamageError) return true
+  if (error instanceof NotASegmentError) return error.isDamage
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(String((error as { code?: unknown }).code))
 }
 
 const segmentVersion = 1
@@ -38,26 +63,34 @@ export const frameBytesMax = 1024 * 1024
 const checkpointPages = 512
 /** The side file shrinks back to this after a large commit passed through. */
 const walBytesKept = 32 * 1024 * 1024
-const fileName = /^(\d{16})(\.packed)?\.db$/
+const fileName = /^(\d{16})(?:\.(packed|damaged\d*))?\.db$/
 const abandonedAfterMs = 60_000
 
-/** Segments of a lane, oldest first; none when the folder does not exist yet. One that is packed is listed as that alone. */
+/**
+ * Segments of a lane, oldest first; none when the folder does not exist yet. One that is packed is listed as that alone.
+ * A damaged one comes before another that begins where it does: it had been set aside before anything was read of it.
+ */
 export function listSegments(laneFolder: string): SegmentName[] {
-  const segments = new Map<number, SegmentName>()
+  const segments: SegmentName[] = []
   for (const name of filesIn(laneFolder).sort()) {
-    const parts = fileName.exec(name)
-    if (parts === null) continue
-    const firstOffset = Number(parts[1])
-    const form = parts[2] === undefined ? 'plain' : 'packed'
-    if (form === 'packed' || !segments.has(firstOffset))
-      segments.set(firstOffset, { firstOffset, path: join(laneFolder, name), form })
+    const [, offset, suffix] = fileName.exec(name) ?? []
+    if (offset === undefined) continue
+    const form = suffix === undefined ? 'plain' : suffix === 'packed' ? 'packed' : 'damaged'
+    segments.push({ firstOffset: Number(offset), path: join(laneFolder, name), form })
   }
-  return [...segments.values()].sort((one, other) => one.firstOffset - other.firstOffset)
+  const packed = new Set(segments.filter(({ form }) => form === 'packed').map(({ firstOffset }) => firstOffset))
+  return segments
+    .filter(({ form, firstOffset }) => form !== 'plain' || !packed.has(firstOffset))
+    .sort((one, other) => one.firstOffset - other.firstOffset || isFirst(other) - isFirst(one))
+}
+
+function isFirst({ form }: SegmentName): number {
+  return form === 'damaged' ? 1 : 0
 }
 
 /** The file of a segment that begins at an offset. */
-export function segmentPath(laneFolder: string, firstOffset: number, form: SegmentName['form'] = 'plain'): string {
-  return join(laneFolder, `${String(firstOffset).padStart(16, '0')}${form === 'packed' ? '.packed' : ''}.db`)
+export function segmentPath(laneFolder: string, firstOffset: number, suffix = ''): string {
+  return join(laneFolder, `${String(firstOffset).padStart(16, '0')}${suffix}.db`)
 }
 
 /** What a folder's files take, SQLite's side files included. */
@@ -145,6 +178,18 @@ export function openSegment(path: string, mode: 'write' | 'read', busyTimeoutMs 
 /** The main file first: what is left of a removal that was cut short has no segment's name. */
 export function removeSegmentFiles(path: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
+}
+
+/**
+ * Side files of segments that somebody removed: one that is made under the same name would take them for its own. Only
+ * while nobody has the lane open.
+ */
+export function removeOrphans(laneFolder: string): void {
+  const names = new Set(filesIn(laneFolder))
+  for (const name of names) {
+    const main = /^(.*\.db)-(?:wal|shm)$/.exec(name)?.[1]
+    if (main !== undefined && !names.has(main)) rmSync(join(laneFolder, name), { force: true })
+  }
 }
 
 /** Drafts of processes that died while making them. */

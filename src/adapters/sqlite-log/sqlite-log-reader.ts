@@ -9,9 +9,12 @@ import { RecordCursor } from '#core/log/record-decoder.ts'
 import type { EventLogReader, LogChunk, LogRun, LogRuns } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { lookAtRoom, type RoomLimits } from './disk-room.ts'
+import { readLaneMark } from './lane-mark.ts'
+import { keepLostRecords, readLostRecords } from './lost-records.ts'
 import { packSegment, removePackedTwin } from './pack-segment.ts'
-import { type FrameRow, ReadableSegment, readError } from './readable-segment.ts'
-import { folderBytes, listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
+import { type FrameRow, openReadable, type ReadableSegment, readError } from './readable-segment.ts'
+import { folderBytes, isDamage, listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
+import { setAside } from './set-aside.ts'
 
 type Limits = Parameters<EventLogReader['read']>[2]
 
@@ -33,16 +36,24 @@ export interface SqliteLogReaderOptions {
   readonly logBytesMax?: number
   /** What `PENNON_MIN_FREE_BYTES` says; absent: 0. */
   readonly minFreeBytes?: number
+  /**
+   * Set by the one process that processes the log: a segment that SQLite cannot read is set aside, told of here, and read
+   * page by page. Others find such a segment `corrupt`.
+   */
+  readonly onDamage?: OnDamage
   /** For tests: what stands in a lane's folder. */
   readonly list?: typeof listSegments
 }
+
+/** @param damage `path`: where the file is now. */
+type OnDamage = (damage: { readonly lane: LogLane; readonly path: string; readonly error: unknown }) => void
 
 export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogReader {
   const { folder, logBytesMax = Number.POSITIVE_INFINITY, minFreeBytes = 0 } = options
   const limits: RoomLimits = { folder, logBytesMax, minFreeBytes }
   const lanes = new Map<LogLane, LaneReader>()
   const laneReader = (lane: LogLane): LaneReader => {
-    const known = lanes.get(lane) ?? new LaneReader(lane, join(folder, lane), options.list ?? listSegments)
+    const known = lanes.get(lane) ?? new LaneReader(lane, join(folder, lane), options)
     lanes.set(lane, known)
     return known
   }
@@ -51,7 +62,9 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogRe
     readRuns: (lane, fromOffset, bytesMax) => patiently(() => laneReader(lane).readRuns(fromOffset, bytesMax)),
     status: (lane, offset) => patiently(() => laneReader(lane).status(offset)),
     deleteBehind: (lane, offset, olderThanMs) => patiently(() => laneReader(lane).deleteBehind(offset, olderThanMs)),
-    room: async () => lookAtRoom(limits),
+    keepLoss: async loss => reading(() => keepLostRecords(folder, loss)),
+    losses: async () => reading(() => readLostRecords(folder)),
+    room: async () => reading(() => lookAtRoom(limits)),
     makeRoom: processed =>
       patiently(() => {
         let deletedSegmentCount = 0
@@ -81,14 +94,16 @@ class LaneReader {
   readonly #lane: LogLane
   readonly #folder: string
   readonly #list: typeof listSegments
+  readonly #onDamage: OnDamage | null
   #segments: SegmentName[] = []
   readonly #open = new Map<string, ReadableSegment>()
   readonly #unpackable = new Set<string>()
 
-  constructor(lane: LogLane, folder: string, list: typeof listSegments) {
+  constructor(lane: LogLane, folder: string, options: Pick<SqliteLogReaderOptions, 'list' | 'onDamage'>) {
     this.#lane = lane
     this.#folder = folder
-    this.#list = list
+    this.#list = options.list ?? listSegments
+    this.#onDamage = options.onDamage ?? null
   }
 
   read(fromOffset: number, limits: Limits): LogChunk {
@@ -128,7 +143,8 @@ class LaneReader {
   status(offset: number): { endOffset: number; appendedAtMs: number | null; bytes: number } {
     this.#listAgain()
     const segment = this.#segments.findLast(({ firstOffset }) => firstOffset <= offset)
-    const appendedAtMs = segment === undefined ? null : this.#using(segment, opened => opened.appendedAtMs(offset))
+    const appendedAtMs =
+      segment === undefined ? null : this.#unlessDamaged(null, () => this.#using(segment, o => o.appendedAtMs(offset)))
     return { endOffset: this.#endOffset(offset), appendedAtMs, bytes: folderBytes(this.#folder) }
   }
 
@@ -154,7 +170,7 @@ class LaneReader {
     }
   }
 
-  /** Packs every segment but the newest, oldest first. One that cannot be packed stays as it is, and is not tried again. */
+  /** Packs every segment but the newest, oldest first. One that is damaged stays as it is: who reads it finds out. */
   async pack(signal: AbortSignal): Promise<number> {
     let packedCount = 0
     for (const segment of this.#list(this.#folder).slice(0, -1)) {
@@ -194,7 +210,8 @@ class LaneReader {
         isEnough: !cursor.done || records.length >= limits.recordCountMax || room <= 0,
       }
     })
-    return { lane: this.#lane, records, ...walked }
+    const holeIn = this.#holeIn(fromOffset, walked.firstOffset)
+    return { lane: this.#lane, records, ...walked, ...(holeIn !== null && { holeIn }) }
   }
 
   #readKnownRuns(fromOffset: number, bytesMax: number): LogRuns {
@@ -224,7 +241,9 @@ class LaneReader {
       0,
       this.#segments.findLastIndex(segment => segment.firstOffset <= fromOffset),
     )
-    for (const segment of this.#segments.slice(first)) {
+    for (let index = first; index < this.#segments.length; index++) {
+      const segment = this.#segments[index]!
+      const before = this.#endOfSegment(index)
       if (segment.firstOffset > nextOffset) {
         if (nextOffset > firstOffset) break
         firstOffset = nextOffset = segment.firstOffset
@@ -233,6 +252,15 @@ class LaneReader {
         this.#using(segment, opened => {
           for (const frame of opened.framesFrom(nextOffset)) {
             if (frame.first_offset + frame.record_count <= nextOffset) continue
+            if (frame.first_offset >= before) break
+            if (frame.first_offset > nextOffset) {
+              // Behind a hole, which a caller has to see before what follows it.
+              if (nextOffset > firstOffset) {
+                isEnough = true
+                break
+              }
+              firstOffset = nextOffset = frame.first_offset
+            }
             const taken = take(frame, nextOffset)
             nextOffset = taken.nextOffset
             isEnough = taken.isEnough
@@ -256,27 +284,52 @@ class LaneReader {
     for (const path of this.#open.keys()) if (!paths.has(path)) this.#closeSegment(path)
   }
 
+  /**
+   * Offsets from here on lie in the next segment, or will: one that was set aside as the newest may hold what nobody was told
+   * had been accepted.
+   */
+  #endOfSegment(index: number): number {
+    const next = this.#segments[index + 1]
+    if (next !== undefined) return next.firstOffset
+    return this.#segments[index]!.form === 'damaged' ? readLaneMark(this.#folder) : Number.POSITIVE_INFINITY
+  }
+
+  /** The damaged file that the records between lay in; null when there is none. */
+  #holeIn(fromOffset: number, firstOffset: number): string | null {
+    if (firstOffset === fromOffset) return null
+    const segment = this.#segments.findLast(each => each.firstOffset <= fromOffset)
+    return segment?.form === 'damaged' ? segment.path : null
+  }
+
   /** A lane without segments begins where the state stands in it. */
   #endOffset(position: number): number {
     const newest = this.#segments.at(-1)
-    return newest === undefined ? position : this.#using(newest, opened => opened.endOffset())
+    if (newest === undefined) return position
+    const marked = () => Math.max(readLaneMark(this.#folder), newest.firstOffset)
+    if (newest.form === 'damaged') return marked()
+    return this.#unlessDamaged(null, () => this.#using(newest, opened => opened.endOffset())) ?? marked()
+  }
+
+  #unlessDamaged<T>(otherwise: T, use: () => T): T {
+    try {
+      return use()
+    } catch (error) {
+      if (error instanceof PortError && error.code === 'corrupt') return otherwise
+      throw error
+    }
   }
 
   /** A segment that cannot be read is as old as its file, so that retention frees it as well. */
   #newestAppendMs(segment: SegmentName): number {
-    try {
-      const newest = this.#using(segment, opened => opened.newestAppendMs())
-      if (newest !== null) return newest
-    } catch (error) {
-      if (!(error instanceof PortError && error.code === 'corrupt')) throw error
-    }
-    return statSync(segment.path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+    const newest = this.#unlessDamaged(null, () => this.#using(segment, opened => opened.newestAppendMs()))
+    return newest ?? statSync(segment.path, { throwIfNoEntry: false })?.mtimeMs ?? 0
   }
 
   #using<T>(segment: SegmentName, use: (opened: ReadableSegment) => T): T {
+    if (segment.form === 'damaged' && this.#onDamage === null) throw damaged(segment, 'it was set aside')
     try {
       const known = this.#open.get(segment.path)
-      const opened = known ?? new ReadableSegment(segment)
+      const opened = known ?? openReadable(segment)
       // Last used, last in line to be closed.
       this.#open.delete(segment.path)
       this.#open.set(segment.path, opened)
@@ -284,7 +337,12 @@ class LaneReader {
       return use(opened)
     } catch (error) {
       this.#closeSegment(segment.path)
-      throw readError(error, segment.path)
+      const onDamage = this.#onDamage
+      if (onDamage === null || !isDamage(error) || segment.form === 'damaged') throw readError(error, segment.path)
+      const path = setAside(segment)
+      if (path !== null) onDamage({ lane: this.#lane, path, error })
+      // To look again: it is another file now, of which more can be read.
+      throw new PortError('event-log', 'unavailable', error)
     }
   }
 
@@ -292,6 +350,20 @@ class LaneReader {
     this.#open.get(path)?.close()
     this.#open.delete(path)
   }
+}
+
+/** @throws PortError for errors of the system. */
+function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if ((error as { syscall?: unknown }).syscall === undefined) throw error
+    throw new PortError('event-log', 'unavailable', error)
+  }
+}
+
+function damaged({ path }: SegmentName, why: string): PortError {
+  return new PortError('event-log', 'corrupt', new Error(`log segment ${path} is damaged: ${why}`))
 }
 
 /** Tries again while a writer holds the file for recovery or tidying, or a segment went away since it was listed. */

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
@@ -13,6 +14,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { LaneWriter } from './lane-writer.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
 import { createSegment, listSegments } from './segment-file.ts'
+import { openSqliteLogReader } from './sqlite-log-reader.ts'
 import { openSqliteLogWriter, type SqliteLogWriterOptions, type Synced } from './sqlite-log-writer.ts'
 
 describe('sqlite-log writer', () => {
@@ -116,9 +118,9 @@ describe('sqlite-log writer', () => {
       ['timeout', 'unavailable'],
     )
     await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
-    assert.equal(writer.condition(), 'unavailable')
+    assert.equal(writer.condition().state, 'unavailable')
     holder.release()
-    await eventually(() => writer.condition() === 'ok')
+    await eventually(() => writer.condition().state === 'ok')
     await writer.append('main', encodedEvents([aCapturedEvent(4)]))
     const reader = openedReader(t, folder)
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), ['person-1', 'person-4'])
@@ -164,7 +166,7 @@ describe('sqlite-log writer', () => {
       ['timeout', 'unavailable'],
     )
     await assert.rejects(lane.append(encodedEvents([aCapturedEvent(4)])), { code: 'unavailable' })
-    await eventually(() => lane.condition === 'ok')
+    await eventually(() => lane.condition.state === 'ok')
     await lane.append(encodedEvents([aCapturedEvent(5)]))
     assert.equal(threads.length, 2)
     assert.deepEqual(troubles, ['the log writer ended and starts again'])
@@ -174,7 +176,7 @@ describe('sqlite-log writer', () => {
   it('is full while too little is free on the disk, says so by itself, and cannot be opened on a bad folder', async t => {
     const { writer } = await openedWriter(t, { minFreeBytes: Number.MAX_SAFE_INTEGER })
     await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
-    assert.equal(writer.condition(), 'full')
+    assert.equal(writer.condition().state, 'full')
 
     const file = join(tempDir(t), 'file')
     writeFileSync(file, '')
@@ -189,7 +191,7 @@ describe('sqlite-log writer', () => {
     const lanes: SqliteLogWriterOptions['lanes'] = ['main', 'historical']
     const { writer } = await openedWriter(t, { lanes }, folder)
     assert.equal(existsSync(join(folder, 'historical')), false)
-    assert.equal(writer.condition(), 'ok')
+    assert.equal(writer.condition().state, 'ok')
     const appends = [0, 1, 2].map(n => writer.append('historical', encodedEvents([aCapturedEvent(n)])))
     assert.equal(writer.waitingRecords('historical'), 3)
     await Promise.all(appends)
@@ -197,8 +199,11 @@ describe('sqlite-log writer', () => {
     assert.deepEqual(distinctIds(await readAll(reader, 'historical', 100)), ['person-0', 'person-1', 'person-2'])
     await writer.close()
 
+    const lines: string[] = []
+    const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
     writeFileSync(listSegments(join(folder, 'historical'))[0]!.path, 'not a database'.repeat(1_000))
-    await assert.rejects(openedWriter(t, { lanes }, folder), { code: 'unavailable' })
+    await openedWriter(t, { lanes, logger }, folder)
+    assert.match(lines.join(), /a segment of the log is damaged/, 'the lane was opened')
   })
 
   it('refuses the appends to a lane that cannot be opened, and takes them once it can', async t => {
@@ -206,23 +211,57 @@ describe('sqlite-log writer', () => {
     const { writer } = await openedWriter(t, { lanes: ['main', 'historical'] }, folder)
     writeFileSync(join(folder, 'historical'), 'no folder')
     await assert.rejects(writer.append('historical', encodedEvents([aCapturedEvent(0)])), { code: 'unavailable' })
-    await eventually(() => writer.condition() === 'unavailable')
+    await eventually(() => writer.condition().state === 'unavailable')
     rmSync(join(folder, 'historical'))
-    await eventually(() => writer.condition() === 'ok')
+    await eventually(() => writer.condition().state === 'ok')
     await writer.append('historical', encodedEvents([aCapturedEvent(1)]))
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'historical', 100)), ['person-1'])
   })
 
-  it('names the newest segment when it cannot be opened', async t => {
+  it('refuses a segment of a later version, and names it', async t => {
     const folder = tempDir(t)
     const { path } = (await filledLane(t, folder)).at(-1)!
-    writeFileSync(path, 'not a database at all, and long enough to be looked at as one'.repeat(200))
+    const db = new Database(path)
+    db.pragma('user_version = 9')
+    db.close()
     await assert.rejects(openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9 }), error => {
       assert.ok(error instanceof PortError && error.code === 'unavailable')
       assert.ok(error.message.includes(path))
       return true
     })
   })
+
+  for (const [what, content] of [
+    ['no database', 'not a database at all, and long enough to be looked at as one'.repeat(2_000)],
+    ['empty', ''],
+  ] as const) {
+    it(`sets the newest segment aside when it is ${what}, names it, and goes on where the lane ended`, async t => {
+      const folder = tempDir(t)
+      const { path } = (await filledLane(t, folder)).at(-1)!
+      writeFileSync(path, content)
+      const lines: [object, string][] = []
+      const note = (fields: object, line: string) => void lines.push([fields, line])
+      const { writer } = await openedWriter(
+        t,
+        { logger: Object.assign(silentLogger(), { warn: note, error: note }) },
+        folder,
+      )
+      await writer.append('main', encodedEvents([aCapturedEvent(60)]))
+      const newest = listSegments(join(folder, 'main')).at(-1)!
+      assert.deepEqual([newest.firstOffset, newest.form], [60, 'plain'])
+      const aside = path.replace(/db$/, 'damaged.db')
+      assert.equal(readFileSync(aside, 'utf8'), content)
+      assert.deepEqual(
+        lines.map(([fields, line]) => [(fields as { path?: string }).path, line.split(':')[0]]),
+        [[aside, 'a segment of the log is damaged']],
+      )
+      const reader = openSqliteLogReader({ folder, onDamage: () => {} })
+      t.after(() => reader.close())
+      const from = (await reader.read('main', 0, { recordCountMax: 1_000, bytesMax: 1e9 })).nextOffset
+      const behind = await reader.read('main', from, { recordCountMax: 1_000, bytesMax: 1e9 })
+      assert.deepEqual([behind.firstOffset, behind.holeIn, distinctIds(behind.records)], [60, aside, ['person-60']])
+    })
+  }
 
   it('makes the next segment when the process died between closing one for good and making it', async t => {
     const folder = tempDir(t)

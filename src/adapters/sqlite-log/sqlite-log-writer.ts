@@ -5,12 +5,12 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
-import type { EncodedRecords, EventLogWriter } from '#ports/event-log.ts'
+import type { EncodedRecords, EventLogHealth, EventLogWriter } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { LaneWriter, type Synced } from './lane-writer.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
-import { listSegments } from './segment-file.ts'
+import { damagedSegmentLine, listSegments } from './segment-file.ts'
 
 export type { Synced }
 
@@ -41,14 +41,15 @@ export interface SqliteLogWriterOptions {
   readonly onSynced?: (synced: Synced) => void
 }
 
-export interface SqliteLogWriter extends EventLogWriter {
+export interface SqliteLogWriter extends EventLogWriter, EventLogHealth {
   /** Records handed over and not answered yet. */
   waitingRecords(lane: LogLane): number
-  /** What an append would most likely meet now: for readiness, never to decide on an append. */
-  condition(): 'ok' | 'full' | 'unavailable'
 }
 
 const MiB = 1024 * 1024
+const worstFirst = ['files_gone', 'unavailable', 'full'] as const
+/** One line per lane and this long while appends fail. */
+const complaintPauseMs = 60_000
 
 /**
  * Starts the threads of the main lane and of every lane that holds something, and opens these.
@@ -76,7 +77,8 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
     waitingRecords: lane => lanes.get(lane)!.waitingRecords,
     condition: () => {
       const conditions = all.map(lane => lane.condition)
-      return conditions.find(condition => condition === 'unavailable') ?? conditions.find(c => c === 'full') ?? 'ok'
+      const worst = worstFirst.find(state => conditions.some(condition => condition.state === state))
+      return conditions.find(({ state }) => state === worst) ?? { state: 'ok' }
     },
     close,
   }
@@ -110,12 +112,28 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
     ...(onSynced && { onSynced }),
     ...(logger && {
-      onTrouble: ({ what, error }) => logger.error({ lane, err: error }, `log: ${what}`),
-      onGap: gap =>
-        logger.warn(
-          gap,
-          'the log ends before the position of the state, as one that comes from a backup does: it goes on there, and what was in between is only in the stores',
-        ),
+      onTrouble: complaining(line => logger.error({ lane }, `log: ${line}`)),
+      onGap: ({ isLost, ...gap }) => {
+        if (isLost)
+          logger.error(gap, 'records of the log that were accepted are gone: a file of it was damaged or removed')
+        else
+          logger.warn(
+            gap,
+            'the log ends before the position of the state, as one that comes from a backup does: it goes on there, and what was in between is only in the stores',
+          )
+      },
+      onDamage: ({ path, message }) => logger.error({ lane, path, message }, damagedSegmentLine),
     }),
   })
+}
+
+/** At once, and then once a minute: each commit may fail for the same reason. Another reason is told at once. */
+function complaining(complain: (line: string) => void): (trouble: { what: string }) => void {
+  let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
+  return ({ what }) => {
+    if (what === told && performance.now() < fromMs) return
+    told = what
+    fromMs = performance.now() + complaintPauseMs
+    complain(what)
+  }
 }

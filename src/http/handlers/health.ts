@@ -10,6 +10,8 @@ export interface Readiness {
   readonly flags: string
   readonly capture: string
   readonly processing: string
+  /** A sentence for people: why `capture` does not work, and which setting or file it is about. */
+  readonly capture_reason?: string
 }
 
 export interface HealthDeps {

@@ -1,0 +1,84 @@
+// How far a lane had come, told by a small file outside of its folder: a segment that lost its end, by damage or by
+// somebody's hand, looks exactly like one that never had more. Written behind each commit and never before, so that it is
+// at or below the truth: synced once a second only, since a power cut may set it back and does no harm by it.
+//
+// Processes that append to the same lane have places of their own, and the furthest place counts.
+
+import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { syncFile, syncFolder } from './segment-file.ts'
+
+const placeCount = 64
+/** Offset as a double, its checksum, four bytes of nothing. */
+const placeBytes = 16
+
+/** Beside the lane's folder. */
+export function markPath(laneFolder: string): string {
+  return `${laneFolder}.end`
+}
+
+/** The end of the lane as far as anybody wrote it down; 0 when nobody did. A place that is damaged says nothing. */
+export function readLaneMark(laneFolder: string): number {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(markPath(laneFolder))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 0
+    throw error
+  }
+  let end = 0
+  for (let at = 0; at + placeBytes <= bytes.length; at += placeBytes) {
+    const isSound = bytes.readUInt32LE(at + 8) === crc32(bytes.subarray(at, at + 8))
+    if (isSound) end = Math.max(end, bytes.readDoubleLE(at))
+  }
+  return end
+}
+
+/** For a log that begins anew. */
+export function removeLaneMark(laneFolder: string): void {
+  rmSync(markPath(laneFolder), { force: true })
+}
+
+export class LaneMark {
+  readonly #descriptor: number
+  readonly #place = Buffer.alloc(placeBytes)
+  readonly #at = (process.pid % placeCount) * placeBytes
+  #isSynced = true
+
+  /** @throws system errors. */
+  constructor(laneFolder: string) {
+    const path = markPath(laneFolder)
+    if (statSync(path, { throwIfNoEntry: false })?.size !== placeCount * placeBytes) makeFile(path)
+    this.#descriptor = openSync(path, 'r+')
+  }
+
+  /** Survives the end of this process at once, a power cut after `sync`. @throws system errors. */
+  write(endOffset: number): void {
+    this.#place.writeDoubleLE(endOffset)
+    this.#place.writeUInt32LE(crc32(this.#place.subarray(0, 8)), 8)
+    writeSync(this.#descriptor, this.#place, 0, placeBytes, this.#at)
+    this.#isSynced = false
+  }
+
+  sync(): void {
+    if (this.#isSynced) return
+    fsyncSync(this.#descriptor)
+    this.#isSynced = true
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+}
+
+/** As large as it gets, so that a full disk does not keep it from being written. Another process may do the same. */
+function makeFile(path: string): void {
+  try {
+    writeFileSync(path, Buffer.alloc(placeCount * placeBytes, 0xff), { flag: 'wx', mode: 0o600 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+  syncFile(path)
+  syncFolder(dirname(path))
+}

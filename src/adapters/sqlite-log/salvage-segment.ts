@@ -1,0 +1,200 @@
+// What can still be read of a segment that SQLite refuses: its file is gone through page by page, and each frame that lies
+// in a page that is whole is found, whatever became of the header, of the pages above it, and of those around it. The side
+// file is gone through as well, also behind a place where SQLite's own recovery ends.
+//
+// Format: https://www.sqlite.org/fileformat2.html (1.6 B-tree pages, 2.1 record format, 4.1 WAL format). Rows are never
+// changed nor deleted in a segment, so a row found twice is the same row, and no page is ever used a second time.
+
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { frameRecordsMax, pageBytes } from './segment-file.ts'
+
+export interface SalvagedFrame {
+  readonly firstOffset: number
+  readonly recordCount: number
+  readonly appendedAtMs: number
+}
+
+/** Where a frame's payload begins: in which file, where its page is in there, and where the payload lies in that. */
+interface Found extends SalvagedFrame {
+  readonly descriptor: number
+  readonly pageAt: number
+  readonly payloadAt: number
+  readonly payloadBytes: number
+  readonly bodyBytes: number
+}
+
+const leafPage = 0x0d
+const walHeaderBytes = 32
+const walFrameHeaderBytes = 24
+/** A page that holds a payload to its end takes no more than this of it. */
+const localBytesMax = pageBytes - 35
+const localBytesMin = Math.floor(((pageBytes - 12) * 32) / 255) - 23
+const overflowBytes = pageBytes - 4
+
+export class SalvagedSegment {
+  readonly #file: number
+  readonly #wal: number | null
+  /** Of each page that the side file has, where its newest form lies in it. */
+  readonly #walPages = new Map<number, number>()
+  readonly #frames: readonly Found[]
+
+  /**
+   * Reads the file once, some tenths of a second for a full segment.
+   * @param firstOffset of the segment, as its name has it.
+   * @param range offsets that frames of this segment can have.
+   * @throws system errors, not for what the file holds.
+   */
+  constructor(path: string, firstOffset: number) {
+    this.#file = openSync(path, 'r')
+    this.#wal = openIfThere(`${path}-wal`)
+    const found = new Map<number, Found>()
+    const take = (frame: Found): void => {
+      if (frame.firstOffset >= firstOffset) found.set(frame.firstOffset, frame)
+    }
+    this.#readFile(take)
+    if (this.#wal !== null) this.#readWal(this.#wal, take)
+    this.#frames = withoutOverlaps([...found.values()].sort((one, other) => one.firstOffset - other.firstOffset))
+  }
+
+  /** In order, with holes where nothing could be read. */
+  get frames(): readonly SalvagedFrame[] {
+    return this.#frames
+  }
+
+  /** As far as it can be read; what lies in a damaged page is whatever that holds. */
+  bodyOf(frame: SalvagedFrame): Buffer {
+    const { descriptor, pageAt, payloadAt, payloadBytes, bodyBytes } = frame as Found
+    const payload = Buffer.alloc(payloadBytes)
+    let filled = localBytes(payloadBytes)
+    readSync(descriptor, payload, 0, filled, pageAt + payloadAt)
+    if (filled < payloadBytes) {
+      const page = Buffer.alloc(pageBytes)
+      readSync(descriptor, page, 0, 4, pageAt + payloadAt + filled)
+      while (filled < payloadBytes) {
+        const number = page.readUInt32BE(0)
+        if (number === 0 || !this.#readPage(number, page)) break
+        filled += page.copy(payload, filled, 4, 4 + Math.min(overflowBytes, payloadBytes - filled))
+      }
+    }
+    return payload.subarray(payloadBytes - bodyBytes)
+  }
+
+  close(): void {
+    closeSync(this.#file)
+    if (this.#wal !== null) closeSync(this.#wal)
+  }
+
+  #readFile(take: (frame: Found) => void): void {
+    const page = Buffer.alloc(pageBytes)
+    const { size } = fstatSync(this.#file)
+    for (let at = 0; at + pageBytes <= size; at += pageBytes) {
+      readSync(this.#file, page, 0, pageBytes, at)
+      takeFrames(page, this.#file, at, take)
+    }
+  }
+
+  /** Frames of an earlier round of the side file have other salts than its header. */
+  #readWal(wal: number, take: (frame: Found) => void): void {
+    const header = Buffer.alloc(walHeaderBytes)
+    if (readSync(wal, header, 0, walHeaderBytes, 0) < walHeaderBytes) return
+    const salts = header.subarray(16, 24)
+    const frameHeader = Buffer.alloc(walFrameHeaderBytes)
+    const page = Buffer.alloc(pageBytes)
+    const { size } = fstatSync(wal)
+    const step = walFrameHeaderBytes + pageBytes
+    for (let at = walHeaderBytes; at + step <= size; at += step) {
+      readSync(wal, frameHeader, 0, walFrameHeaderBytes, at)
+      if (!frameHeader.subarray(8, 16).equals(salts)) continue
+      readSync(wal, page, 0, pageBytes, at + walFrameHeaderBytes)
+      this.#walPages.set(frameHeader.readUInt32BE(0), at + walFrameHeaderBytes)
+      takeFrames(page, wal, at + walFrameHeaderBytes, take)
+    }
+  }
+
+  /** @param number counts from 1, as pages do. @returns whether there is such a page. */
+  #readPage(number: number, page: Buffer): boolean {
+    const inWal = this.#walPages.get(number)
+    if (inWal !== undefined) return readSync(this.#wal!, page, 0, pageBytes, inWal) === pageBytes
+    return readSync(this.#file, page, 0, pageBytes, (number - 1) * pageBytes) === pageBytes
+  }
+}
+
+/** Rows of `frames` in a page, if it is one of theirs: others have fewer columns. */
+function takeFrames(page: Buffer, descriptor: number, pageAt: number, take: (frame: Found) => void): void {
+  if (page[0] !== leafPage) return
+  const cellCount = Math.min(page.readUInt16BE(3), (pageBytes - 8) >> 1)
+  for (let cell = 0; cell < cellCount; cell++) {
+    const at = page.readUInt16BE(8 + 2 * cell)
+    if (at < 8 + 2 * cellCount || at + 16 > pageBytes) continue
+    const row = readRow(page, at)
+    if (row !== null) take({ ...row, descriptor, pageAt })
+  }
+}
+
+/** Null for what is no row of `frames`. */
+function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'> | null {
+  const cursor = { page, at }
+  const payloadBytes = readVarint(cursor)
+  const firstOffset = readVarint(cursor)
+  const payloadAt = cursor.at
+  const headerBytes = readVarint(cursor)
+  const types = [readVarint(cursor), readVarint(cursor), readVarint(cursor), readVarint(cursor)] as const
+  const [key, count, time, body] = types
+  const isRow = key === 0 && count in integerBytes && time in integerBytes && body >= 12 && body % 2 === 0
+  if (!isRow || cursor.at !== payloadAt + headerBytes || !Number.isSafeInteger(firstOffset)) return null
+  const bodyBytes = (body - 12) / 2
+  if (headerBytes + integerBytes[count]! + integerBytes[time]! + bodyBytes !== payloadBytes) return null
+  if (payloadAt + localBytes(payloadBytes) > pageBytes || payloadBytes > 2 ** 31) return null
+  const recordCount = readInteger(cursor, count)
+  const appendedAtMs = readInteger(cursor, time)
+  const isCount = recordCount >= 1 && recordCount <= frameRecordsMax
+  return !isCount ? null : { firstOffset, recordCount, appendedAtMs, payloadAt, payloadBytes, bodyBytes }
+}
+
+/** Of a payload so long, how much lies in the page of its row. */
+function localBytes(payloadBytes: number): number {
+  if (payloadBytes <= localBytesMax) return payloadBytes
+  const local = localBytesMin + ((payloadBytes - localBytesMin) % overflowBytes)
+  return local <= localBytesMax ? local : localBytesMin
+}
+
+/** By serial type. 8 and 9 are the numbers 0 and 1, without bytes of their own. */
+const integerBytes: Readonly<Record<number, number>> = { 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 8: 0, 9: 0 }
+
+function readInteger(cursor: { readonly page: Buffer; at: number }, type: number): number {
+  const bytes = integerBytes[type]!
+  const { page, at } = cursor
+  cursor.at += bytes
+  if (bytes === 0) return type - 8
+  return bytes === 8 ? Number(page.readBigInt64BE(at)) : page.readIntBE(at, bytes)
+}
+
+/** Up to 2^53; more becomes something that no check lets through. Reads nothing behind the page. */
+function readVarint(cursor: { readonly page: Buffer; at: number }): number {
+  let value = 0
+  for (let count = 0; count < 8; count++) {
+    const byte = cursor.page[cursor.at++] ?? 0
+    value = value * 128 + (byte & 0x7f)
+    if (byte < 0x80) return value
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** A damaged page may hold what looks like a row: none may claim offsets of one before it. */
+function withoutOverlaps(frames: readonly Found[]): readonly Found[] {
+  let end = 0
+  return frames.filter(({ firstOffset, recordCount }) => {
+    if (firstOffset < end) return false
+    end = firstOffset + recordCount
+    return true
+  })
+}
+
+function openIfThere(path: string): number | null {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+}

@@ -1,0 +1,36 @@
+// A segment that SQLite cannot read any more gets another name: nobody appends to it again, what still can be read of it is
+// read page by page, and people see which file it is. Whoever meets the damage does it, at any time.
+//
+// A process that has the file open may commit to it once more. It writes its mark (`lane-mark.ts`), and then looks whether
+// the file still has its name, before it acknowledges: so either it acknowledges nothing, or the mark that the next segment
+// begins at covers what it did.
+
+import { existsSync, renameSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { type SegmentName, segmentPath, syncFolder } from './segment-file.ts'
+
+/** @returns the new path; null when somebody else has done so meanwhile. @throws system errors. */
+export function setAside(segment: SegmentName): string | null {
+  const laneFolder = dirname(segment.path)
+  const path = freePath(laneFolder, segment.firstOffset)
+  try {
+    renameSync(segment.path, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  try {
+    renameSync(`${segment.path}-wal`, `${path}-wal`)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  syncFolder(laneFolder)
+  return path
+}
+
+function freePath(laneFolder: string, firstOffset: number): string {
+  for (let count = 1; ; count++) {
+    const path = segmentPath(laneFolder, firstOffset, `.damaged${count === 1 ? '' : count}`)
+    if (!existsSync(path)) return path
+  }
+}

@@ -1,0 +1,271 @@
+// Files of the log that are damaged, cut or removed, between two starts and under a running writer: what was acknowledged
+// is never missing in silence. Each record is processed, or set aside with its bytes, or counted with its place.
+
+import assert from 'node:assert/strict'
+import {
+  cpSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { markPath } from '#adapters/sqlite-log/lane-mark.ts'
+import { listSegments, pageBytes, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
+import type { LogLane } from '#core/events/captured-event.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
+import { eventually } from '../support/eventually.ts'
+import { aWorld } from '../support/processing-world.ts'
+import { seededRandom } from '../support/seeded-random.ts'
+import { openedWriter } from '../support/sqlite-log-files.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const lanes: readonly LogLane[] = ['main', 'historical']
+const unitCount = 30
+const unitEvents = 10
+const eventCount = unitCount * unitEvents
+const segmentBytesMax = 150_000
+
+describe('a log with damaged files', () => {
+  for (const lane of lanes) {
+    it(`loses of lane ${lane} no more than lies in the 4 KiB that were overwritten, wherever they are`, async t => {
+      const random = seededRandom(7)
+      const good = await aFilledLog(t, [lane])
+      for (const at of [0, pageBytes, 2 * pageBytes, 3 * pageBytes + 4_096 * Math.floor(random() * 8)]) {
+        const folder = copyOf(t, good)
+        const segment = listSegments(join(folder, lane))[1]!
+        overwrite(segment.path, at, 4_096)
+        const { stored, damaged, losses } = await processed(t, folder)
+        const missing = losses.reduce((sum, loss) => sum + loss.toOffset - loss.fromOffset, 0)
+        const what = `4 KiB at ${at}: ${stored} stored, ${damaged} damaged, ${missing} missing`
+        assert.equal(stored[lane]! + damaged + missing, eventCount, what)
+        // A page holds some forty of these records.
+        assert.ok(damaged + missing <= 50, what)
+        for (const loss of losses) assert.match(loss.file ?? '', /\.damaged\.db$/)
+      }
+    })
+  }
+
+  it('loses nothing when only the header of a file is damaged', async t => {
+    const folder = await aFilledLog(t, ['main'])
+    for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, 100)
+    await appendedTo(t, folder, 'main', 1)
+    const { stored, losses } = await processed(t, folder)
+    assert.deepEqual([stored.main, losses], [eventCount + unitEvents, []])
+    assert.ok(listSegments(join(folder, 'main')).filter(({ form }) => form === 'damaged').length >= 3)
+  })
+
+  it('goes on with one lane while the files of the other cannot be read at all', async t => {
+    const folder = await aFilledLog(t, lanes)
+    for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, statSync(path).size)
+    await appendedTo(t, folder, 'main', 1)
+    const { stored, losses } = await processed(t, folder)
+    assert.deepEqual(stored, { main: unitEvents, historical: eventCount })
+    assert.deepEqual(lostOf(losses), [eventCount])
+  })
+
+  it('knows what was lost behind a flipped bit of the side file, and how much', async t => {
+    const folder = tempDir(t)
+    const { writer } = await openedWriter(t, {}, folder)
+    await fill(writer, 'main')
+    const copy = copyOf(t, folder)
+    const wal = `${listSegments(join(copy, 'main'))[0]!.path}-wal`
+    overwrite(wal, Math.floor(statSync(wal).size / 2), 1)
+    await appendedTo(t, copy, 'main', 1)
+    const { stored, losses } = await processed(t, copy)
+    const lost = losses.reduce((sum, loss) => sum + loss.toOffset - loss.fromOffset, 0)
+    assert.ok(lost > 0 && lost < eventCount, `${lost} lost`)
+    assert.equal(stored.main! + lost, eventCount + unitEvents)
+    assert.equal(losses.length, 1)
+  })
+
+  it('knows what was lost with a file that was cut, and with files that were removed', async t => {
+    const good = await aFilledLog(t, ['main'])
+    const [first, second, third] = listSegments(join(good, 'main')) as [SegmentName, SegmentName, SegmentName]
+    const inFolder = (folder: string, { path }: SegmentName) => path.replace(good, folder)
+
+    const cut = copyOf(t, good)
+    truncateSync(inFolder(cut, second), 40_000)
+    const afterCut = await processed(t, cut)
+    assert.deepEqual(lostOf(afterCut.losses), [third.firstOffset - second.firstOffset])
+    assert.equal(afterCut.stored.main, eventCount - (third.firstOffset - second.firstOffset))
+
+    const removed = copyOf(t, good)
+    rmSync(inFolder(removed, first))
+    const afterRemoval = await processed(t, removed)
+    assert.deepEqual(afterRemoval.losses, [
+      { lane: 'main', fromOffset: 0, toOffset: second.firstOffset, file: null, noticedAtMs: afterRemoval.nowMs },
+    ])
+
+    const emptied = copyOf(t, good)
+    for (const name of readdirSync(join(emptied, 'main'))) rmSync(join(emptied, 'main', name))
+    const { writer } = await openedWriter(t, {}, emptied)
+    const afterEmptying = await processed(t, emptied)
+    assert.deepEqual(lostOf(afterEmptying.losses), [eventCount], 'before anything new comes')
+    await writer.append('main', encodedEvents([aCapturedEvent(9_999)]))
+  })
+
+  it('goes on with a folder of before there were marks, also where its newest segment is damaged', async t => {
+    const folder = await aFilledLog(t, ['main'])
+    rmSync(markPath(join(folder, 'main')))
+    const plain = copyOf(t, folder)
+    await appendedTo(t, plain, 'main', 1)
+    assert.equal((await processed(t, plain)).stored.main, eventCount + unitEvents)
+
+    overwrite(listSegments(join(folder, 'main')).at(-1)!.path, 0, 100)
+    await appendedTo(t, folder, 'main', 1)
+    const { stored, losses } = await processed(t, folder)
+    assert.deepEqual([stored.main, losses], [eventCount + unitEvents, []])
+  })
+
+  it('takes events on while a page of the segment that they go to is damaged under it', async t => {
+    const folder = tempDir(t)
+    const { writer } = await openedWriter(t, { segmentBytesMax: 1e9 }, folder)
+    await fill(writer, 'main')
+    // What SQLite has in its side file is not read from the file.
+    const { path } = listSegments(join(folder, 'main')).at(-1)!
+    for (const file of [path, `${path}-wal`])
+      overwrite(file, Math.min(4 * pageBytes, statSync(file).size - 4_096), 4_096)
+    const world = processing(t, folder)
+    await eventually(async () => {
+      await writer
+        .append('main', encodedEvents([aCapturedEvent(8_000, { distinctId: 'main-8000' })]))
+        .catch(() => undefined)
+      return world.isProcessed()
+    })
+    await writer.append('main', encodedEvents([aCapturedEvent(8_001, { distinctId: 'main-8001' })]))
+    await eventually(() => world.isProcessed())
+    const { stored, damaged, losses } = await world.outcome()
+    const missing = losses.reduce((sum, loss) => sum + loss.toOffset - loss.fromOffset, 0)
+    assert.ok(damaged + missing <= 100, `${damaged} damaged, ${missing} missing`)
+    assert.ok(stored.main! + damaged + missing >= eventCount + 2)
+  })
+})
+
+describe('a log whose files go away under a running writer', () => {
+  const ways: Readonly<Record<string, (folder: string, segment: string) => void>> = {
+    'the folder is removed': folder => rmSync(folder, { recursive: true }),
+    'the folder is renamed': folder => renameSync(folder, `${folder}-away`),
+    'the folder is replaced by a copy': folder => {
+      cpSync(folder, `${folder}-copy`, { recursive: true })
+      rmSync(folder, { recursive: true })
+      renameSync(`${folder}-copy`, folder)
+    },
+    'the files of a lane are removed': folder => {
+      for (const name of readdirSync(join(folder, 'main'))) rmSync(join(folder, 'main', name))
+    },
+    'the segment is removed': (_folder, segment) => rmSync(segment),
+    'its side file is removed': (_folder, segment) => rmSync(`${segment}-wal`),
+  }
+  for (const [way, take] of Object.entries(ways)) {
+    it(`refuses events and says why when ${way}, with and without events that come`, async t => {
+      const folder = join(tempDir(t), 'log')
+      const { writer } = await openedWriter(t, {}, folder)
+      await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+      const segment = listSegments(join(folder, 'main'))[0]!.path
+      take(folder, segment)
+      await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(2)])), { code: 'unavailable' })
+      const condition = writer.condition()
+      assert.equal(condition.state, 'files_gone')
+      assert.match((condition as { reason: string }).reason, /0000000000000000\.db was removed or replaced/)
+      await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
+      rmSync(`${folder}-away`, { recursive: true, force: true })
+    })
+  }
+
+  it('notices it by itself', async t => {
+    const folder = join(tempDir(t), 'log')
+    const { writer } = await openedWriter(t, {}, folder)
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    rmSync(folder, { recursive: true })
+    await eventually(() => writer.condition().state === 'files_gone')
+  })
+})
+
+/** A log of closed files. */
+async function aFilledLog(t: TestContext, filled: readonly LogLane[]): Promise<string> {
+  const folder = tempDir(t)
+  const { writer } = await openedWriter(t, { segmentBytesMax, lanes }, folder)
+  for (const lane of filled) await fill(writer, lane)
+  await writer.close()
+  for (const lane of filled) assert.ok(listSegments(join(folder, lane)).length >= 3)
+  return folder
+}
+
+/** Events of about 1 KB: some thirty in a page. */
+async function fill(writer: EventLogWriter, lane: LogLane, units = unitCount, first = 0): Promise<void> {
+  for (let unit = 0; unit < units; unit++)
+    await writer.append(
+      lane,
+      encodedEvents(
+        Array.from({ length: unitEvents }, (_, index) => {
+          const n = first + unit * unitEvents + index
+          const propertiesJson = JSON.stringify({ pad: `${n} `.repeat(180) })
+          return aCapturedEvent(n, { lane, distinctId: `${lane}-${n}`, propertiesJson })
+        }),
+      ),
+    )
+}
+
+/** As a start does, and an end. */
+async function appendedTo(t: TestContext, folder: string, lane: LogLane, units: number): Promise<void> {
+  const { writer } = await openedWriter(t, { lanes }, folder)
+  await fill(writer, lane, units, 5_000)
+  await writer.close()
+}
+
+function copyOf(t: TestContext, folder: string): string {
+  const copy = tempDir(t)
+  cpSync(folder, copy, { recursive: true })
+  return copy
+}
+
+function overwrite(path: string, at: number, bytes: number): void {
+  const file = openSync(path, 'r+')
+  const garbage = Buffer.alloc(bytes)
+  const before = readFileSync(path).subarray(at, at + bytes)
+  for (let index = 0; index < bytes; index++) garbage[index] = (before[index] ?? 0) ^ (0x5a + (index % 97))
+  writeSync(file, garbage, 0, bytes, at)
+}
+
+/** Everything in the log, once the worker is through. */
+async function processed(t: TestContext, folder: string) {
+  const world = processing(t, folder)
+  await eventually(() => world.isProcessed(), { timeoutMs: 20_000 })
+  return world.outcome()
+}
+
+function processing(t: TestContext, folder: string) {
+  const world = aWorld()
+  const log = openSqliteLogReader({ folder, onDamage: () => {} })
+  t.after(() => log.close())
+  const { stop } = world.start(t, { log })
+  t.after(stop)
+  return {
+    isProcessed: async () => {
+      for (const lane of lanes) {
+        const offset = world.state.positions.get(lane)?.offset ?? 0
+        if ((await log.status(lane, offset)).endOffset !== offset) return false
+      }
+      return true
+    },
+    outcome: async () => {
+      const rows = [...world.events.rows.values()]
+      const count = (lane: LogLane) => rows.filter(({ distinctId }) => distinctId.startsWith(lane)).length
+      const damaged = [...world.events.rejected.values()].filter(({ reason }) => reason === 'log_record_damaged').length
+      const stored: Partial<Record<LogLane, number>> = { main: count('main'), historical: count('historical') }
+      return { stored, damaged, losses: await log.losses(), nowMs: world.clock.nowMs() }
+    },
+  }
+}
+
+function lostOf(losses: readonly { fromOffset: number; toOffset: number }[]): number[] {
+  return losses.map(({ fromOffset, toOffset }) => toOffset - fromOffset)
+}
