@@ -124,7 +124,9 @@ describe('a backup beside a running instance', () => {
     assert.equal(frozenIn(join(folder, 'original')).length, 1)
 
     const stopped = startCommand(settingsOf(folder, 'original'), 'backup', file)
-    await eventually(() => existsSync(tar) && statSync(tar).size > 1024 * 1024, { timeoutMs: 30_000 })
+    // Its own, not the one that was left.
+    const writesIt = () => readFileSync(join(`${file}.partial`, 'pid'), 'utf8') === String(stopped.child.pid)
+    await eventually(() => writesIt() && statSync(tar).size > 1024 * 1024, { timeoutMs: 30_000 })
     stopped.child.kill('SIGINT')
     assert.match((await stopped.ended).stderr, /nothing was left behind/)
     assert.deepEqual([existsSync(file), existsSync(`${file}.partial`)], [false, false])
