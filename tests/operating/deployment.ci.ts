@@ -1,0 +1,95 @@
+// The image without Docker: a folder with what the Dockerfile copies, its command and its health check, run by somebody who
+// may write to the data folder alone. And the unit, as systemd reads it.
+
+import assert from 'node:assert/strict'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, it } from 'node:test'
+import { readDockerfile } from '../support/dockerfile.ts'
+import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** As root becomes who it is; as anybody else it cannot, and is no root already. */
+const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
+
+describe('what the Dockerfile makes', () => {
+  it('starts, says that it is well, backs itself up, and stops with 0, as a user who may write to its volume alone', async t => {
+    const folder = tempDir(t)
+    chmodSync(folder, 0o755)
+    const [root, data, temp] = [join(folder, 'opt'), join(folder, 'data'), join(folder, 'tmp')]
+    const dockerfile = readDockerfile()
+    for (const { sources, target } of dockerfile.copiesOfContext)
+      for (const source of sources) cpSync(source, join(root, target === './' ? source : target), { recursive: true })
+    symlinkSync(realpathSync('node_modules'), join(root, 'node_modules'))
+    for (const own of [data, temp]) {
+      mkdirSync(own, { mode: 0o700 })
+      if (asNobody.length > 0) chownSync(own, 65534, 65534)
+    }
+    const env = {
+      ...dockerfile.environment,
+      PATH: `${join(root, 'node_modules', '.bin')}:/usr/bin:/bin`,
+      NODE_COMPILE_CACHE: join(temp, 'compiled'),
+      HOST: '127.0.0.1',
+      PORT: String(await freePort()),
+      PENNON_DATA: data,
+    }
+    const run = (command: readonly string[]) => [...asNobody, ...command]
+    const [program, ...args] = run(dockerfile.command)
+    const child = spawn(program!, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    t.after(() => child.kill('SIGKILL'))
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', text => {
+        output += text
+      })
+    const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
+    const isWell = () => {
+      const [check, ...checkArgs] = run(dockerfile.healthCommand)
+      return spawnSync(check!, checkArgs, { cwd: root, env, stdio: 'ignore' }).status === 0
+    }
+    assert.equal(isWell(), false, 'well before it was started')
+    await eventually(isWell, { timeoutMs: 60_000, what: `the health check (${output})` })
+    const processes = async () =>
+      (await fetch(`http://127.0.0.1:${env.PORT}/_readiness?require=processing`)).status === 200
+    await eventually(processes, { timeoutMs: 60_000, what: `processing (${output})` })
+    assert.match(output, /Personal API key {2}phx_/)
+
+    const file = join(data, 'b.tar')
+    const [backup, ...backupArgs] = run([...dockerfile.command.slice(0, -1), 'backup', file])
+    execFileSync(backup!, backupArgs, { cwd: root, env })
+    assert.match(execFileSync('tar', ['tf', file], { encoding: 'utf8' }), /^state\.db$/m)
+    child.kill('SIGTERM')
+    assert.equal(await exited, 0, output)
+    assert.equal(isWell(), false)
+  })
+})
+
+describe('the unit of systemd', () => {
+  it('is one, and keeps its service from what it does not need', t => {
+    const folder = tempDir(t)
+    const unit = join(folder, 'pennon.service')
+    const here = realpathSync('.')
+    const text = readFileSync('deploy/pennon.service', 'utf8')
+    // Its user and folders are not on this machine.
+    writeFileSync(unit, text.replaceAll('/opt/pennon', here).replace(/^(User|Group)=pennon$/gm, '$1=root'))
+    const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
+    assert.equal(verified.status, 0, verified.stderr)
+    const own = verified.stderr.split('\n').filter(line => line.includes(dirname(unit)))
+    assert.deepEqual(own, [])
+    const security = spawnSync('systemd-analyze', ['security', '--offline=yes', unit], { encoding: 'utf8' })
+    const exposure = Number(/exposure level for .*: ([\d.]+)/.exec(security.stdout)?.[1])
+    // Root, which it is only here, counts.
+    assert.ok(exposure < 3, `${exposure}: ${security.stdout.slice(-2000)}`)
+  })
+})

@@ -1,0 +1,81 @@
+// Dockerfile, compose.yaml and the unit of systemd name files, settings and commands of this repository: all of them exist.
+
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import packageJson from '../../package.json' with { type: 'json' }
+import { readConfig } from '../../src/config.ts'
+import { instructionsOf, readDockerfile } from '../support/dockerfile.ts'
+
+const startCommand = packageJson.scripts.start.replace(/^exec node /, '')
+const service = readFileSync('deploy/pennon.service', 'utf8')
+const compose = readFileSync('compose.yaml', 'utf8')
+
+function settingOf(name: string): string[] {
+  return [...service.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(match => match[1]!)
+}
+
+describe('the image', () => {
+  const dockerfile = readDockerfile()
+  const ignored = readFileSync('.dockerignore', 'utf8').split('\n')
+
+  it('copies what there is, and what is let through to the builder', () => {
+    const sources = dockerfile.copiesOfContext.flatMap(({ sources }) => sources)
+    assert.ok(sources.includes('src') && sources.includes('package-lock.json'))
+    for (const source of sources) {
+      assert.ok(existsSync(source), `${source} does not exist`)
+      assert.ok(ignored.includes(`!${source}`), `${source} is not in .dockerignore`)
+    }
+    for (const name of ignored.filter(line => line.startsWith('!')).map(line => line.slice(1)))
+      assert.ok(sources.includes(name), `${name} goes to the builder and nowhere else`)
+  })
+
+  it('runs what `npm start` runs, as nobody who may write to it, on the one volume', () => {
+    assert.deepEqual(dockerfile.command, ['node', ...startCommand.split(' ')])
+    assert.match(dockerfile.last('USER'), /^[1-9]\d*:[1-9]\d*$/)
+    assert.equal(dockerfile.last('VOLUME'), dockerfile.environment.PENNON_DATA)
+    assert.equal(dockerfile.last('EXPOSE'), dockerfile.environment.PORT)
+    assert.equal(dockerfile.last('STOPSIGNAL'), 'SIGTERM')
+    const { PATH: _, NODE_COMPILE_CACHE: __, ...settings } = dockerfile.environment
+    assert.deepEqual(Object.keys(settings).sort(), ['HOST', 'PENNON_DATA', 'PORT'])
+    assert.ok(readConfig(settings).ok)
+    assert.ok(statSync('scripts/ensure-installed.mjs').isFile())
+  })
+
+  it('is what compose.yaml runs: same volume, same port, a stop that takes longer than ours', () => {
+    assert.ok(compose.includes(`- pennon-data:${dockerfile.environment.PENNON_DATA}\n`))
+    assert.match(compose, new RegExp(`"127\\.0\\.0\\.1:\\d+:${dockerfile.environment.PORT}"`))
+    assert.ok(Number(/stop_grace_period: (\d+)s/.exec(compose)![1]) > 10)
+    for (const name of compose.match(/\bPENNON_\w+/g) ?? []) assert.ok(readConfig({ [name]: '2' }).ok, name)
+    // Where the root is read-only, what is written elsewhere needs a place.
+    assert.match(compose, /read_only: true\n {4}tmpfs:\n {6}- \/tmp\n/)
+    assert.ok(dockerfile.environment.NODE_COMPILE_CACHE!.startsWith('/tmp/'))
+  })
+
+  it('reads its own instructions across lines', () => {
+    const text = '# c\nFROM a AS b\nRUN one \\\n # not this\n && two\nCMD ["x", "y z"]\n'
+    assert.deepEqual(instructionsOf(text), [
+      { name: 'FROM', rest: 'a AS b' },
+      { name: 'RUN', rest: 'one && two' },
+      { name: 'CMD', rest: '["x", "y z"]' },
+    ])
+  })
+})
+
+describe('the service of systemd', () => {
+  it('runs what `npm start` runs, in a folder of its own, with settings that exist', () => {
+    assert.deepEqual(settingOf('ExecStart'), [`/opt/pennon/node_modules/.bin/node ${startCommand}`])
+    assert.deepEqual(settingOf('WorkingDirectory'), ['/opt/pennon'])
+    const environment = Object.fromEntries(settingOf('Environment').map(line => line.split('=')))
+    assert.equal(environment.PENNON_DATA, `/var/lib/${settingOf('StateDirectory')[0]}`)
+    assert.equal(environment.NODE_COMPILE_CACHE, `/var/cache/${settingOf('CacheDirectory')[0]}`)
+    const { NODE_COMPILE_CACHE: _, ...settings } = environment
+    assert.ok(readConfig(settings).ok)
+  })
+
+  it('leaves a stop the ten seconds it may take, and a refused start refused', () => {
+    assert.ok(Number(settingOf('TimeoutStopSec')[0]) > 10)
+    assert.deepEqual(settingOf('KillMode'), ['mixed'])
+    assert.deepEqual(settingOf('RestartPreventExitStatus'), ['2'])
+  })
+})
