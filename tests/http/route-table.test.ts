@@ -30,6 +30,25 @@ function pathOf(route: Route): string {
   return route.path.replaceAll(/:(\w+)/g, (_match, name: string) => parameters[name] ?? '1')
 }
 
+interface OpenApi {
+  readonly servers: readonly { url: string }[]
+  readonly tags: readonly { name: string; description: string }[]
+  readonly paths: Record<
+    string,
+    Record<
+      string,
+      {
+        operationId: string
+        tags: string[]
+        responses: object
+        security: object[]
+        requestBody?: { content: Record<string, { schema: { $ref: string } }> }
+      }
+    >
+  >
+  readonly components: { schemas: object; securitySchemes: object }
+}
+
 async function ask(
   method: string,
   path: string,
@@ -95,6 +114,44 @@ describe('the route table', () => {
     const metrics = paths['/metrics']?.get
     assert.equal(metrics?.summary, 'From this machine, or with a personal API key.')
     assert.deepEqual(metrics?.security, [{}, { personalApiKey: [] }])
+  })
+
+  it('is described with bodies, answers, errors and keys, under names that a generated client can use', async () => {
+    const document = JSON.parse((await ask('GET', '/api/schema/')).text) as OpenApi
+    const operations = new Map<string, OpenApi['paths'][string][string]>()
+    for (const { method, path, access, group } of front.routes) {
+      const operation = document.paths[documentedPath(path)]?.[method.toLowerCase()]
+      if (operation === undefined) continue
+      const where = `${method} ${path}`
+      assert.match(operation.operationId, /^[a-z]+(_[a-z0-9]+)*$/, where)
+      assert.doesNotMatch(operation.operationId, /_\d$/, where)
+      assert.ok(!operations.has(operation.operationId), `${operation.operationId} stands twice`)
+      operations.set(operation.operationId, operation)
+      const statuses = Object.keys(operation.responses)
+      assert.ok(
+        statuses.some(status => status.startsWith('4')),
+        `${where} has no error`,
+      )
+      assert.ok(Array.isArray(operation.security), where)
+      const takesBody = method === 'POST' && access === 'project_key'
+      if (takesBody) {
+        assert.match(operation.requestBody!.content['application/json']!.schema.$ref, /schemas\/\w+$/, where)
+        if (group !== 'changes') for (const status of ['400', '401', '413']) assert.ok(statuses.includes(status), where)
+      }
+      const tag = document.tags.find(({ name }) => name === operation.tags[0])
+      assert.ok(tag !== undefined && tag.description !== tag.name, `${where}: ${operation.tags[0]}`)
+    }
+    assert.deepEqual(
+      document.servers.map(({ url }) => url),
+      ['/'],
+    )
+    const named = new Set(Object.keys(document.components.schemas))
+    const used = new Set(
+      [...JSON.stringify(document).matchAll(/#\/components\/schemas\/(\w+)/g)].map(([, name]) => name!),
+    )
+    assert.deepEqual([...used].sort(), [...named].sort())
+    const schemes = new Set([...operations.values()].flatMap(({ security }) => security.flatMap(Object.keys)))
+    assert.deepEqual([...schemes].sort(), Object.keys(document.components.securitySchemes).sort())
   })
 
   it('shows metrics to this machine, but not through a proxy', async () => {

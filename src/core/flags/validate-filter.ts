@@ -27,6 +27,9 @@ type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'numbe
 
 const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 
+/** Every operator that a filter may have. */
+export const flagOperators: readonly string[] = [...valueFormOf.keys(), ...otherOperators]
+
 /** What the different regular expressions of a flag, or of a cohort, may have together: compiling them holds the event loop. */
 export const patternCharsOfFlagMax = 5_000
 /** In the units of `regex-cost.ts`: 15 to 30 ms for the worst ones, and room for a hundred addresses with `\w`. */
@@ -62,8 +65,7 @@ export function validateFilter(filter: JsonValue, path: string, patterns: Patter
   if (operator !== null && typeof operator !== 'string') {
     issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be text.'))
   } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
-    const known = [...valueFormOf.keys(), ...otherOperators].join(', ')
-    const message = `There is no operator "${operator.slice(0, 80)}". The operators are ${known}.`
+    const message = `There is no operator "${operator.slice(0, 80)}". The operators are ${flagOperators.join(', ')}.`
     issues.push(issue(`${path}.operator`, 'invalid_input', message))
   } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
   else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))

@@ -18,6 +18,7 @@ import { createBodyParser } from './request-json.ts'
 export const managementBodyBytesMax = 1024 * 1024
 
 export interface Operation {
+  /** The same on every path of the endpoint. */
   readonly id: string
   readonly tag: string
   readonly summary: string
@@ -99,8 +100,8 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   endpoint: InstanceEndpoint<Q, S>,
 ): ManagementRoute[] {
   const read = createReader(endpoint)
-  return endpoint.paths.map((path, index) =>
-    toRoute(deps, endpoint, path, index, async (request, signal) => {
+  return endpoint.paths.map(path =>
+    toRoute(deps, endpoint, path, async (request, signal) => {
       const call = await read(request, signal)
       return 'status' in call ? call : endpoint.handle(call)
     }),
@@ -113,8 +114,8 @@ export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   endpoint: ProjectEndpoint<Q, S>,
 ): ManagementRoute[] {
   const read = createReader(endpoint)
-  return (endpoint.prefixes ?? projectPrefixes).map((prefix, index) =>
-    toRoute(deps, endpoint, `${prefix}${endpoint.path}`, index, async (request, signal) => {
+  return (endpoint.prefixes ?? projectPrefixes).map(prefix =>
+    toRoute(deps, endpoint, `${prefix}${endpoint.path}`, async (request, signal) => {
       const caller = callerOf(request)
       const project = await findProjectOf(deps.management, caller, request)
       if (project === null) return refusal(noSuchProject)
@@ -180,7 +181,6 @@ function toRoute(
   deps: EndpointDeps,
   endpoint: EndpointBase<QuerySpec, TSchema>,
   path: string,
-  pathIndex: number,
   run: (request: FastifyRequest, signal: AbortSignal) => Promise<Answer | StreamAnswer>,
 ): ManagementRoute {
   const contentType = endpoint.success.contentType ?? 'application/json'
@@ -193,8 +193,7 @@ function toRoute(
     bodyLimitBytes: endpoint.bodyBytesMax ?? managementBodyBytesMax,
     tooLarge: tooLarge(endpoint),
     operation: {
-      // Ids are unique in a document: the second path of an endpoint gets a number.
-      id: pathIndex === 0 ? endpoint.id : `${endpoint.id}_${pathIndex + 1}`,
+      id: endpoint.id,
       tag: endpoint.tag,
       summary: endpoint.summary,
       query: endpoint.query ?? {},

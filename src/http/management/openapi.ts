@@ -1,7 +1,11 @@
-// The OpenAPI 3.1 document: management routes describe themselves by the very schemas that check their bodies; of the
-// other routes it says that they exist and who may call them. Built once, at start.
+// The OpenAPI 3.1 document: management routes describe themselves by the very schemas that check their bodies, the others
+// are described in `../openapi`. Built once, at start.
 
 import type { TSchema } from 'typebox'
+import { organizationId } from '#wire/management.ts'
+import { componentSchemas, documented } from '../openapi/components.ts'
+import { type Json, ref } from '../openapi/shapes.ts'
+import { type WireOperation, wireOperations } from '../openapi/wire-operations.ts'
 import { type Route, type RouteAccess, sendJson } from '../route.ts'
 import type { ManagementRoute, Operation } from './endpoint.ts'
 
@@ -12,8 +16,6 @@ export interface OpenApiDeps {
   /** Every other route of the table: wire, health, metrics. */
   readonly otherRoutes: readonly Route[]
 }
-
-type Json = Record<string, unknown>
 
 /** `GET /api/schema/` and `/openapi.json`: open, they hold nothing that is not in the source. */
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
@@ -39,16 +41,24 @@ export function openApiDocument(deps: OpenApiDeps): Json {
       version: deps.version,
       description: 'Feature flags and event ingestion. Paths are served with and without their trailing slash.',
     },
+    servers: [{ url: '/', description: 'The instance that answered this.' }],
+    security: [],
+    tags: tagsOf(paths),
     paths,
-    components: {
-      securitySchemes: {
-        personalApiKey: { type: 'http', scheme: 'bearer', description: 'A personal API key, phx_…' },
-        projectSecretKey: { type: 'http', scheme: 'bearer', description: 'A secret key of the project, phs_…' },
-      },
-      schemas: { Error: errorSchema },
-    },
+    components: { securitySchemes, schemas: { Error: errorSchema, Readiness: readinessSchema, ...componentSchemas() } },
   }
 }
+
+const bearer = (description: string): Json => ({ type: 'http', scheme: 'bearer', description })
+const securitySchemes = {
+  personalApiKey: bearer('A personal API key, phx_…'),
+  projectSecretKey: bearer('A secret key of the project, phs_…'),
+  projectApiKey: bearer('The project API key, phc_…, which is public.'),
+  projectApiKeyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key', description: 'The project API key.' },
+  projectApiKeyInQuery: { type: 'apiKey', in: 'query', name: 'token', description: 'The project API key.' },
+}
+
+const readinessSchema: Json = { type: 'object', description: 'The state of flags, capture and processing.' }
 
 const errorSchema: Json = {
   type: 'object',
@@ -62,6 +72,38 @@ const errorSchema: Json = {
   },
 }
 
+const tagDescriptions: Readonly<Record<string, string>> = {
+  browser: 'What pages load and are told.',
+  capture: 'Events come in, with the project API key.',
+  cohorts: 'Groups of people that flags ask for.',
+  definitions: 'Definitions for SDKs that evaluate by themselves, and names of events and properties.',
+  early_access_feature: 'Features that people may try.',
+  events: 'Stored events, and those that come in now.',
+  experiments: 'Flags with variants, and why they run.',
+  feature_flags: 'Feature flags, their history and why they have a value.',
+  flags: 'Flags are evaluated, with the project API key.',
+  groups: 'Groups and their types.',
+  health: 'Whether the instance works, and numbers of it.',
+  ingestion: 'What became of events, and what deserves a look.',
+  openfeature: 'Remote evaluation by the protocol of OpenFeature.',
+  organizations: 'The one organization of an instance.',
+  personal_api_keys: 'Keys of the private API.',
+  persons: 'Persons with their properties and distinct ids.',
+  projects: 'Projects and their settings.',
+  rejected_events: 'Events that were refused, and their replay.',
+  replay: 'Recordings of sessions.',
+  surveys: 'Surveys, and what became of them.',
+  usage: 'What was used, by day.',
+  users: 'Who asks.',
+}
+
+function tagsOf(paths: Readonly<Record<string, Json>>): Json[] {
+  const operations = Object.values(paths).flatMap(item => Object.values(item) as { tags: string[] }[])
+  return [...new Set(operations.flatMap(({ tags }) => tags))]
+    .sort()
+    .map(name => ({ name, description: tagDescriptions[name] ?? name }))
+}
+
 /** Every private path ends in a slash, as PostHog documents them. */
 export function documentedPath(path: string): string {
   const braced = path.replaceAll(/:([A-Za-z]+)/g, (_match, name: string) => `{${snakeCase(name)}}`)
@@ -73,11 +115,21 @@ function add(paths: Record<string, Json>, route: Route, operation: Json): void {
   paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
 }
 
+/** The same operation under another prefix: its name says which. */
+function operationId(route: ManagementRoute): string {
+  const id = route.operation.id
+  if (route.path.startsWith('/api/environments')) return `environments_${id}`
+  if (route.path.startsWith('/api/organizations/@current/projects')) return `organization_${id}`
+  const isById = route.path.startsWith(`/api/organizations/${organizationId}`)
+  return isById ? `organization_by_id_${id}` : id
+}
+
 function describeManagement(route: ManagementRoute): Json {
   const { operation } = route
   const { status, schema, contentType } = operation.success
+  const takesInput = operation.body !== null || Object.keys(operation.query).length > 0
   return {
-    operationId: operation.id,
+    operationId: operationId(route),
     tags: [operation.tag],
     summary: operation.summary,
     security: [{ personalApiKey: [] }],
@@ -85,27 +137,79 @@ function describeManagement(route: ManagementRoute): Json {
     parameters: [...pathParameters(route.path), ...queryParameters(operation)],
     ...(operation.body === null ? {} : { requestBody: { required: true, content: bodyContent(operation) } }),
     responses: {
-      [status]: { description: 'Done.', ...(schema === null ? {} : { content: { [contentType]: { schema } } }) },
-      ...(operation.body === null && Object.keys(operation.query).length === 0
-        ? {}
-        : { 400: errorAnswer('Wrong input.') }),
+      [status]: {
+        description: 'Done.',
+        ...(schema === null ? {} : { content: { [contentType]: { schema: documented(schema) } } }),
+      },
+      ...(operation.id === 'cohorts_recount' ? { 202: laterAnswer(schema) } : {}),
+      ...(takesInput || route.path.includes(':') ? { 400: errorAnswer('Wrong input.') } : {}),
       401: errorAnswer('No valid personal API key.'),
       403: errorAnswer('The key lacks the scope or the project.'),
       404: errorAnswer('Not found.'),
+      ...(operation.body === null
+        ? {}
+        : { 409: errorAnswer('It was changed meanwhile.'), 413: errorAnswer('The body is too large.') }),
       503: errorAnswer('A store cannot be reached; Retry-After says when to try again.'),
     },
   }
 }
 
+function laterAnswer(schema: TSchema | null): Json {
+  return { description: 'Under way: ask again.', content: { 'application/json': { schema: documented(schema) } } }
+}
+
 function describeOther(route: Route): Json {
-  return {
-    operationId: `${route.method.toLowerCase()}_${route.path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
-    tags: [route.group],
-    summary: accessSummaries[route.access],
-    ...(route.access in accessSecurity ? { security: accessSecurity[route.access] } : {}),
-    parameters: pathParameters(route.path),
-    responses: { 200: { description: 'Done.' } },
+  const operation = wireOperations.get(`${route.method} ${route.path}`)
+  const security = securityOf(route, operation)
+  if (operation === undefined) {
+    return {
+      operationId: `${route.method.toLowerCase()}_${route.path.replaceAll(/[^A-Za-z0-9]+/g, '_')}`,
+      tags: [route.group],
+      summary: accessSummaries[route.access],
+      security,
+      parameters: pathParameters(route.path),
+      responses: { 200: { description: 'Done.' } },
+    }
   }
+  const { success, statuses = {}, error = 'Error' } = operation
+  const hasRefusal = Object.keys(statuses).some(code => code.startsWith('4'))
+  const status = operation.id.endsWith('_options') && route.group === 'definitions' ? 204 : 200
+  return {
+    operationId: operation.id,
+    tags: [operation.tag],
+    summary: route.access === 'operator' ? accessSummaries.operator : operation.summary,
+    description: operation.description ?? operation.summary,
+    security,
+    parameters: [
+      ...pathParameters(route.path),
+      ...Object.entries(operation.query ?? {}).map(([name, { required = false, ...schema }]) => ({
+        ...{ name, in: 'query', required, schema },
+      })),
+    ],
+    ...(operation.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: operation.body } } } }),
+    responses: {
+      [status]: {
+        description: success.description ?? 'Done.',
+        ...(success.schema === undefined
+          ? {}
+          : { content: { [success.contentType ?? 'application/json']: { schema: success.schema } } }),
+      },
+      ...Object.fromEntries(
+        Object.entries(statuses).map(([code, description]) => [
+          code,
+          code.startsWith('3') ? { description } : errorAnswer(description, error),
+        ]),
+      ),
+      ...(hasRefusal ? {} : { 431: errorAnswer('More than 16 KiB of address and headers.') }),
+    },
+  }
+}
+
+function securityOf(route: Route, operation: WireOperation | undefined): Json[] {
+  const named = operation?.security?.map(scheme => ({ [scheme]: [] }))
+  return named ?? accessSecurity[route.access]
 }
 
 const accessSummaries: Record<RouteAccess, string> = {
@@ -116,8 +220,10 @@ const accessSummaries: Record<RouteAccess, string> = {
   operator: 'From this machine, or with a personal API key.',
 }
 
-/** `{}`: without any, which is what a process on this machine may. */
-const accessSecurity: Partial<Record<RouteAccess, Json[]>> = {
+/** `{}`: without any, which is what a process on this machine may. A key in a body is none that OpenAPI knows. */
+const accessSecurity: Record<RouteAccess, Json[]> = {
+  open: [],
+  project_key: [],
   personal_key: [{ personalApiKey: [] }],
   server_key: [{ personalApiKey: [] }, { projectSecretKey: [] }],
   operator: [{}, { personalApiKey: [] }],
@@ -146,15 +252,15 @@ function queryParameters(operation: Operation): Json[] {
 
 function bodyContent({ body, takesForms }: Operation): Json {
   const content = jsonContent(body!)
-  return takesForms ? { ...content, 'multipart/form-data': { schema: body } } : content
+  return takesForms ? { ...content, 'multipart/form-data': { schema: documented(body) } } : content
 }
 
 function jsonContent(schema: TSchema): Json {
-  return { 'application/json': { schema } }
+  return { 'application/json': { schema: documented(schema) } }
 }
 
-function errorAnswer(description: string): Json {
-  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+function errorAnswer(description: string, component = 'Error'): Json {
+  return { description, content: { 'application/json': { schema: ref(component) } } }
 }
 
 function snakeCase(name: string): string {

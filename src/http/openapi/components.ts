@@ -1,0 +1,144 @@
+// Named components of the document: schemas of resources, each once and by a name that a generated client can use. They are
+// found by identity, so `wire/management` need not know what the document calls them.
+
+import type { TSchema } from 'typebox'
+import { authorSchema } from '#wire/management/author.ts'
+import { cohortSchema, createCohortSchema, updateCohortSchema, writtenCohortSchema } from '#wire/management/cohorts.ts'
+import { eventDefinitionSchema, propertyDefinitionSchema } from '#wire/management/definitions.ts'
+import {
+  createEarlyAccessFeatureSchema,
+  earlyAccessFeatureSchema,
+  updateEarlyAccessFeatureSchema,
+} from '#wire/management/early-access.ts'
+import { createExperimentSchema, experimentSchema, updateExperimentSchema } from '#wire/management/experiments.ts'
+import { linkedFlagSchema } from '#wire/management/linked-flag.ts'
+import { surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
+import { createSurveySchema, surveySchema, updateSurveySchema } from '#wire/management/surveys.ts'
+import {
+  createdPersonalKeySchema,
+  createFlagSchema,
+  createPersonalKeySchema,
+  createProjectSchema,
+  eventSchema,
+  explanationSchema,
+  flagActivitySchema,
+  flagDiffSchema,
+  flagSchema,
+  flagVersionSchema,
+  groupSchema,
+  groupTypeSchema,
+  ingestionStatusSchema,
+  organizationSchema,
+  personalKeySchema,
+  personSchema,
+  projectSchema,
+  quotasSchema,
+  rejectedEventSchema,
+  rejectReplayReportSchema,
+  rejectReplaySchema,
+  replayMessageSchema,
+  updateFlagSchema,
+  updateProjectSchema,
+  usageSchema,
+  userSchema,
+  warningsSchema,
+  writtenFlagSchema,
+} from '#wire/management.ts'
+import { describedShapes, type Json, ref } from './shapes.ts'
+
+const named: Readonly<Record<string, TSchema>> = {
+  Author: memberOf(authorSchema),
+  Cohort: cohortSchema,
+  CohortChange: updateCohortSchema,
+  CreatedPersonalApiKey: createdPersonalKeySchema,
+  EarlyAccessFeature: earlyAccessFeatureSchema,
+  EarlyAccessFeatureChange: updateEarlyAccessFeatureSchema,
+  Event: eventSchema,
+  EventDefinition: eventDefinitionSchema,
+  Experiment: experimentSchema,
+  ExperimentChange: updateExperimentSchema,
+  Explanation: explanationSchema,
+  FeatureFlag: flagSchema,
+  FeatureFlagActivity: flagActivitySchema,
+  FeatureFlagChange: updateFlagSchema,
+  FeatureFlagDiff: flagDiffSchema,
+  FeatureFlagVersion: flagVersionSchema,
+  Group: groupSchema,
+  GroupType: groupTypeSchema,
+  IngestionStatus: ingestionStatusSchema,
+  IngestionWarnings: warningsSchema,
+  LinkedFeatureFlag: linkedFlagSchema,
+  NewCohort: createCohortSchema,
+  NewEarlyAccessFeature: createEarlyAccessFeatureSchema,
+  NewExperiment: createExperimentSchema,
+  NewFeatureFlag: createFlagSchema,
+  NewPersonalApiKey: createPersonalKeySchema,
+  NewProject: createProjectSchema,
+  NewSurvey: createSurveySchema,
+  Organization: organizationSchema,
+  Person: personSchema,
+  PersonalApiKey: personalKeySchema,
+  Project: projectSchema,
+  ProjectChange: updateProjectSchema,
+  PropertyDefinition: propertyDefinitionSchema,
+  Quotas: quotasSchema,
+  RejectedEvent: rejectedEventSchema,
+  RejectReplay: rejectReplaySchema,
+  RejectReplayReport: rejectReplayReportSchema,
+  ReplayMessage: replayMessageSchema,
+  Survey: surveySchema,
+  SurveyChange: updateSurveySchema,
+  SurveyStats: surveyStatsSchema,
+  SurveysStats: surveysStatsSchema,
+  Usage: usageSchema,
+  User: userSchema,
+  WrittenCohort: writtenCohortSchema,
+  WrittenFeatureFlag: writtenFlagSchema,
+}
+
+/** Objects that validators of the core read: the document says what they may hold. */
+const described: readonly [TSchema, string][] = [
+  ...[flagSchema, createFlagSchema, updateFlagSchema].map((schema): [TSchema, string] => [
+    memberOf(schema.properties.filters),
+    'FlagFilters',
+  ]),
+  [memberOf(linkedFlagSchema.properties.filters), 'FlagFilters'],
+  [memberOf(updateSurveySchema.properties.targeting_flag_filters), 'FlagFilters'],
+  [memberOf(updateSurveySchema.properties.conditions), 'SurveyConditions'],
+  [memberOf(surveySchema.properties.conditions), 'SurveyConditions'],
+  [memberOf(experimentSchema.properties.parameters), 'ExperimentParameters'],
+  [cohortSchema.properties.filters, 'CohortFilters'],
+  [memberOf(createCohortSchema.properties.filters), 'CohortFilters'],
+  ...[surveySchema, updateSurveySchema].map((schema): [TSchema, string] => [
+    (memberOf(schema.properties.questions) as unknown as { items: TSchema }).items,
+    'SurveyQuestion',
+  ]),
+]
+
+const nameOf = new Map<unknown, string>([
+  ...Object.entries(named).map(([name, schema]): [unknown, string] => [schema, name]),
+  ...described,
+])
+
+/** Of what may be null, the schema of what it is otherwise. */
+function memberOf(schema: TSchema): TSchema {
+  return 'anyOf' in schema ? (schema.anyOf as TSchema[])[0]! : schema
+}
+
+/** The schema as it stands in the document: what is a component is named. */
+export function documented(schema: unknown): Json {
+  const name = nameOf.get(schema)
+  return name === undefined ? (within(schema) as Json) : ref(name)
+}
+
+export function componentSchemas(): Record<string, Json> {
+  const schemas: Record<string, Json> = { ...describedShapes }
+  for (const [name, schema] of Object.entries(named)) schemas[name] = within(schema) as Json
+  return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function within(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(documented)
+  if (typeof schema !== 'object' || schema === null) return schema
+  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, documented(value)]))
+}
