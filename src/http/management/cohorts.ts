@@ -25,7 +25,7 @@ import { cohortPersonsRoutes } from './cohort-persons.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { countedPage } from './page.ts'
-import { booleanParam, pageParams, textParam } from './query-params.ts'
+import { booleanParam, pageParams, searchParam } from './query-params.ts'
 import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'cohorts'
@@ -45,7 +45,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       tag,
       summary: 'List cohorts that are not deleted, newest first.',
       scope: 'cohort:read',
-      query: { ...pageParams(), search: textParam('Part of a name, in any case.') },
+      query: { ...pageParams(), search: searchParam('Part of a name, in any case.') },
       success: { status: 200, schema: countedPageSchema(cohortSchema) },
       handle: async ({ request, project, query }) => {
         const { limit, offset, search } = query

@@ -9,7 +9,7 @@ import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from './flag-endpoint.ts'
 import { countedPage } from './page.ts'
-import { booleanParam, pageParams, textParam } from './query-params.ts'
+import { booleanParam, pageParams, searchParam } from './query-params.ts'
 import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
 
 const tag = 'feature_flags'
@@ -37,7 +37,7 @@ export function featureFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: {
         ...pageParams(),
-        search: textParam('Part of a key or name, in any case.'),
+        search: searchParam('Part of a key or name, in any case.'),
         active: booleanParam('Only active or only inactive flags.'),
       },
       success: { status: 200, schema: countedPageSchema(flagSchema) },

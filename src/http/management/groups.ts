@@ -9,7 +9,7 @@ import { answer, invalidInput, listAnswer, missing, noContent, refusal } from '.
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { uncountedPage } from './page.ts'
-import { pageParams, requiredParam, textParam, wholeNumberParam } from './query-params.ts'
+import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } from './query-params.ts'
 
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
@@ -67,7 +67,7 @@ export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
       query: {
         ...pageParams(),
         group_type_index: typeIndex,
-        search: textParam('Part of a key or of the properties.'),
+        search: searchParam('Part of a key or of the properties.'),
       },
       success: { status: 200, schema: uncountedPageSchema(groupSchema) },
       handle: async ({ request, project, query }) => {

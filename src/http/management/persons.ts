@@ -6,7 +6,7 @@ import { answer, listAnswer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'
 import { addressWith, uncountedPage } from './page.ts'
-import { isUuid, pageParams, refusedParam, textParam, uuidParam } from './query-params.ts'
+import { isUuid, pageParams, refusedParam, searchParam, textParam, uuidParam } from './query-params.ts'
 
 const tag = 'persons'
 const noSuchPerson = missing('There is no person with this uuid here. By distinct id: /persons/?distinct_id=…')
@@ -24,7 +24,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
         ...pageParams(),
         distinct_id: textParam('The person that this distinct id leads to.'),
         uuid: uuidParam('The person with this uuid; 404 when there is none, as after a merge.'),
-        search: textParam('Part of a distinct id or of the properties.'),
+        search: searchParam('Part of a distinct id or of the properties.'),
         email: refusedParam('search finds persons by any part of their properties.'),
         properties: refusedParam('search finds persons by any part of their properties.'),
         cohort: refusedParam('/cohorts/:id/persons/ lists the persons of a cohort.'),
@@ -68,7 +68,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'person:read',
       query: {
         limit: pageParams().limit,
-        cursor: textParam('The last id of the page before; part of `next`.'),
+        cursor: searchParam('The last id of the page before; part of `next`.'),
         offset: refusedParam('pages follow each other by next.'),
       },
       success: { status: 200, schema: distinctIdPageSchema },

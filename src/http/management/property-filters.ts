@@ -7,14 +7,14 @@ import type { PropertyEquality } from '#core/live/live-filter.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput } from './answers.ts'
-import { optional, type QueryParam } from './query-params.ts'
+import { filterParam, type QueryParam } from './query-params.ts'
 
 const propertyFilterCountMax = 20
 
 export function propertiesParam(): QueryParam<readonly PropertyEquality[] | undefined> {
   const description =
     'JSON list of filters on event properties, all of which must hold: [{"key": "plan", "value": "pro"}].'
-  return optional(Type.String({ description }), readProperties)
+  return filterParam(Type.String({ description, minLength: 2 }), readProperties)
 }
 
 function readProperties(text: string, name: string): Result<readonly PropertyEquality[], WireError> {

@@ -1,5 +1,5 @@
 // Parameters of a query string, each with its schema (for OpenAPI) and the way it is read. A parameter that is empty
-// counts as absent, as browsers' forms send it; of a repeated one the last counts; unknown ones are ignored, as PostHog does,
+// counts as absent, as browsers' forms send it, but not a filter: that would answer everything. Of a repeated one the last counts; unknown ones are ignored, as PostHog does,
 // but not a known one misspelt: that would answer more than was asked for.
 
 import Type, { type TSchema } from 'typebox'
@@ -11,6 +11,8 @@ import { findMisspelt } from './misspelt.ts'
 export interface QueryParam<T> {
   readonly schema: TSchema
   readonly required: boolean
+  /** Leaves out what does not fit it: an empty one is an error, most likely of a script whose variable is empty. */
+  readonly isFilter?: true
   read(text: string | undefined, name: string): Result<T, WireError>
   /** Of a parameter that may be repeated: all of its texts that are not empty. Read instead of the last one. */
   readAll?(texts: readonly string[], name: string): Result<T, WireError>
@@ -30,6 +32,8 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
     const sent: unknown = Object.hasOwn(query, name) ? query[name as keyof typeof query] : undefined
     const texts = [sent].flat().filter(text => typeof text === 'string')
     const last = texts.at(-1)
+    if (param.isFilter && texts.includes(''))
+      return err(invalidInput(name, 'It is empty: leave it out to filter by nothing.'))
     const read =
       param.readAll?.(
         texts.filter(text => text !== ''),
@@ -39,6 +43,14 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
     values[name] = read.value
   }
   return ok(values)
+}
+
+/** A parameter that may be absent, and is not empty when it is there. */
+export function filterParam<T>(
+  schema: TSchema,
+  read: (text: string, name: string) => Result<T, WireError>,
+): QueryParam<T | undefined> {
+  return { ...optional(schema, read), isFilter: true }
 }
 
 /** A parameter that may be absent. */
@@ -51,6 +63,7 @@ export function optional<T>(
 
 export function withDefault<T>(param: QueryParam<T | undefined>, value: T): QueryParam<T> {
   return {
+    ...(param.isFilter && { isFilter: true }),
     schema: param.schema,
     required: false,
     read(text, name) {
@@ -76,11 +89,17 @@ const textLengthMax = 1_000
 
 /** Text without NUL, which nothing that is stored as a name or an id holds and databases refuse or end at. */
 export function textParam(description: string): QueryParam<string | undefined> {
-  return optional(Type.String({ description, maxLength: textLengthMax }), (text, name) => {
-    if (text.length > textLengthMax)
-      return err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`))
-    return text.includes('\0') ? err(invalidInput(name, 'NUL is no part of any text.')) : ok(text)
-  })
+  return filterParam(Type.String({ description, minLength: 1, maxLength: textLengthMax }), readText)
+}
+
+/** Text as `textParam` takes it, of which the empty one is no filter: it is a part of everything. */
+export function searchParam(description: string): QueryParam<string | undefined> {
+  return optional(Type.String({ description, maxLength: textLengthMax }), readText)
+}
+
+function readText(text: string, name: string): Result<string, WireError> {
+  if (text.length > textLengthMax) return err(invalidInput(name, `At most ${textLengthMax} characters are looked at.`))
+  return text.includes('\0') ? err(invalidInput(name, 'NUL is no part of any text.')) : ok(text)
 }
 
 /** Texts as `textParam` takes them, one for each time that the parameter is there; undefined without any. */
@@ -97,6 +116,7 @@ export function textListParam(description: string, countMax = 100): QueryParam<r
   return {
     schema: Type.Array(one.schema, { description, maxItems: countMax }),
     required: false,
+    isFilter: true,
     read: (text, name) => readAll(text === undefined ? [] : [text], name),
     readAll,
   }
@@ -121,7 +141,7 @@ export function wholeNumberParam(options: {
 }
 
 export function booleanParam(description: string): QueryParam<boolean | undefined> {
-  return optional(Type.Boolean({ description }), (text, name) => {
+  return filterParam(Type.Boolean({ description }), (text, name) => {
     const folded = text.toLowerCase()
     if (folded === 'true' || folded === '1') return ok(true)
     if (folded === 'false' || folded === '0') return ok(false)
@@ -147,7 +167,7 @@ export function isUuid(text: string): boolean {
 
 /** A UUID in lower case. */
 export function uuidParam(description: string): QueryParam<string | undefined> {
-  return optional(Type.String({ format: 'uuid', description }), (text, name) =>
+  return filterParam(Type.String({ format: 'uuid', description }), (text, name) =>
     isUuid(text) ? ok(text.toLowerCase()) : err(invalid(name, 'Must be a valid UUID.')),
   )
 }

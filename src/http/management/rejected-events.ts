@@ -34,7 +34,17 @@ import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoin
 import { pinnedBounds, readBound } from './instants.ts'
 import { propertyNames } from './misspelt.ts'
 import { addressWith } from './page.ts'
-import { booleanParam, isUuid, optional, pageParams, type QueryParam, textParam, uuidParam } from './query-params.ts'
+import {
+  booleanParam,
+  filterParam,
+  isUuid,
+  optional,
+  pageParams,
+  type QueryParam,
+  searchParam,
+  textParam,
+  uuidParam,
+} from './query-params.ts'
 
 const tag = 'events'
 const replayLimitMax = 1_000
@@ -48,7 +58,7 @@ const listQuery = {
   uuid: textParam('Uuid of the event, as far as it could be read.'),
   id: uuidParam('The reject itself: `rejectId` of an ingestion warning.'),
   lane: laneParam(),
-  search: textParam('Text in the body, in any case.'),
+  search: searchParam('Text in the body, in any case.'),
   after: textParam(`Only later receipts. ${timeDescription}`),
   before: textParam(`Only earlier receipts. ${timeDescription}`),
   replayed: booleanParam('Only those that were, or were not, replayed.'),
@@ -236,7 +246,7 @@ function reasonMeantBy(reason: string): string | null {
 }
 
 function laneParam(): QueryParam<Lane | undefined> {
-  return optional(Type.String({ enum: [...lanes], description: 'Where it would have gone.' }), (text, name) => {
+  return filterParam(Type.String({ enum: [...lanes], description: 'Where it would have gone.' }), (text, name) => {
     const lane = lanes.find(known => known === text)
     return lane === undefined ? err(invalidInput(name, `Must be one of ${lanes.join(', ')}.`)) : ok(lane)
   })

@@ -27,7 +27,7 @@ import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
 import { flagKeepsChanging, flagNotReadable, invalidFlagError, linkedFlagsById, writerOf } from './owned-flags.ts'
 import { countedPage } from './page.ts'
-import { booleanParam, pageParams, type QuerySpec, textParam } from './query-params.ts'
+import { booleanParam, pageParams, type QuerySpec, searchParam } from './query-params.ts'
 
 const tag = 'surveys'
 const read = 'survey:read'
@@ -82,7 +82,7 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: read,
       query: {
         ...pageParams(),
-        search: textParam('Part of a name, in any case.'),
+        search: searchParam('Part of a name, in any case.'),
         archived: booleanParam('Only archived surveys, or only others.'),
       },
       success: { status: 200, schema: countedPageSchema(surveySchema) },

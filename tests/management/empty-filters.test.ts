@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startManagement } from '../support/management-api.ts'
+
+// A script whose variable is empty asked `?distinct_id=` and was answered everybody.
+
+const base = '/api/projects/@current'
+/** Of each list, the filters that would leave out something. */
+const filters: Readonly<Record<string, readonly string[]>> = {
+  '/persons/': ['distinct_id', 'uuid'],
+  '/events/': ['event', 'distinct_id', 'person_id', 'uuid', 'after', 'before', 'properties'],
+  '/rejected_events/': [
+    ...['reason', 'field', 'event', 'distinct_id', 'uuid', 'id', 'lane', 'after', 'before', 'replayed'],
+  ],
+  '/replay_messages/': ['session_id', 'distinct_id', 'after', 'before'],
+  '/events/live/': ['event', 'distinct_id', 'lane', 'properties', 'historical', 'rejected'],
+  '/feature_flags/': ['active'],
+  '/surveys/': ['archived'],
+  '/usage/': ['date_from', 'date_to'],
+}
+
+describe('an empty filter', () => {
+  it('is refused by its name, since it would answer everything', async t => {
+    const api = await startManagement(t)
+    for (const [path, names] of Object.entries(filters))
+      for (const name of names) {
+        const { status, body } = await api.call('GET', `${base}${path}?${name}=`)
+        assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', name], `${path}?${name}=`)
+        assert.match(body.detail, /empty.*leave it out/i)
+      }
+    const repeated = await api.call('GET', `${base}/events/live/?event=seen&event=`)
+    assert.deepEqual([repeated.status, repeated.body.attr], [400, 'event'])
+  })
+
+  it('is none where the empty text is in everything, and where pages are asked for', async t => {
+    const api = await startManagement(t)
+    for (const query of ['search=&limit=&offset=', 'email=', 'unheard_of='])
+      assert.equal((await api.call('GET', `${base}/persons/?${query}`)).status, 200, query)
+    for (const path of ['/feature_flags/', '/cohorts/', '/surveys/', '/rejected_events/'])
+      assert.equal((await api.call('GET', `${base}${path}?search=`)).status, 200, path)
+    assert.equal((await api.call('GET', `${base}/events/?cursor=&orderBy=`)).status, 200)
+  })
+
+  it('stays what is missing where a parameter is required', async t => {
+    const api = await startManagement(t)
+    const { status, body } = await api.call('GET', `${base}/groups/?group_type_index=`)
+    assert.deepEqual([status, body.code, body.attr], [400, 'required', 'group_type_index'])
+  })
+})
