@@ -54,6 +54,10 @@ describe('readConfig', () => {
       ['PENNON_PROJECT_KEY', 'phx_secret', /phx_/],
       ['PENNON_TRUSTED_PROXIES', 'everyone', /CIDR/],
       ['PENNON_FRONT_PROCESSES', '0', /1 to 64/],
+      ['PENNON_PUBLIC_URL', 'shop.example', /http\(s\):/],
+      ['PENNON_PUBLIC_URL', 'https://shop.example/?a=1', /without a query/],
+      ['PENNON_PUBLIC_URL', 'https://user:secret@shop.example', /without a query/],
+      ['PENNON_METRICS_REQUIRE_KEY', 'yes', /true or false/],
       ['PENNON_REROUTE_OLDER_THAN_DAYS', '0', /from 1 to 3650/],
       ['PENNON_REROUTE_OLDER_THAN_DAYS', '1.5', /from 1 to 3650/],
       ['PENNON_REROUTE_OLDER_THAN_DAYS', '100000', /from 1 to 3650/],
@@ -85,6 +89,19 @@ describe('readConfig', () => {
       assert.match(refused.error, /^DATABASE_URL [^\n]+$/)
       assert.ok(!refused.error.includes('pw'))
     }
+  })
+
+  it('takes a public address with or without a path, and no final slash of it', () => {
+    const publicUrlOf = (text: string) => {
+      const read = readConfig({ PENNON_PUBLIC_URL: text })
+      return read.ok ? read.value.publicUrl : read.error
+    }
+    for (const [text, publicUrl] of [
+      ['', null],
+      ['https://shop.example', 'https://shop.example'],
+      ['https://shop.example:8443/flags/', 'https://shop.example:8443/flags'],
+    ] as const)
+      assert.equal(publicUrlOf(text), publicUrl)
   })
 
   it('takes encryption keys of 256 bits, several with commas, and no passphrases', () => {

@@ -29,6 +29,10 @@ export interface Config {
   readonly encryptionKeys: readonly string[]
   /** CIDR blocks or the words `loopback` and `private`. */
   readonly trustedProxies: readonly string[]
+  /** Where clients reach the instance, without a final slash; null: as each request says. */
+  readonly publicUrl: string | null
+  /** Whether loopback needs a key for `/metrics` too. */
+  readonly metricsRequireKey: boolean
   readonly unknownKeys: 'reject' | 'accept'
   /** Events that are no historical migration are answered and discarded. */
   readonly importOnly: boolean
@@ -143,7 +147,21 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'loopback,private',
     'loopback, private, none, or CIDR blocks, separated by commas',
     parseProxies,
-    'peers whose forwarding headers are believed for $ip, limits and logs',
+    'peers whose forwarding headers are believed for $ip, limits, logs and addresses of pages',
+  ),
+  publicUrl: setting(
+    'PENNON_PUBLIC_URL',
+    '',
+    'http(s)://host[:port][/path], without a query',
+    orNull(parsePublicUrl),
+    'address that clients use, for `next` of lists; as each request says when absent',
+  ),
+  metricsRequireKey: setting(
+    'PENNON_METRICS_REQUIRE_KEY',
+    'false',
+    'true or false',
+    parseSwitch,
+    'true: /metrics needs a personal key from loopback too, as behind a proxy on this machine',
   ),
   unknownKeys: setting(
     'PENNON_UNKNOWN_KEYS',
@@ -332,6 +350,12 @@ function parseBytes(text: string): number | undefined {
 
 function parseHttpUrl(text: string): string | undefined {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
+}
+
+function parsePublicUrl(text: string): string | undefined {
+  if (parseHttpUrl(text) === undefined) return undefined
+  const { username, password, search, hash, href } = new URL(text)
+  return [username, password, search, hash].every(part => part === '') ? href.replace(/\/+$/, '') : undefined
 }
 
 function parsePostgresUrl(text: string): string | undefined {

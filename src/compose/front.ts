@@ -24,6 +24,7 @@ import { replayRoutes } from '#http/handlers/replay.ts'
 import { startPageRoute } from '#http/handlers/start-page.ts'
 import { staticScriptsRoutes } from '#http/handlers/static-scripts.ts'
 import { surveysAndFeaturesRoutes } from '#http/handlers/surveys-and-features.ts'
+import { createAddressBase } from '#http/management/address-base.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
@@ -286,6 +287,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     startPageRoute({ version, serves: config.adminPort === null ? 'all' : 'wire' }),
   ]
   const api = managementRoutes({
+    addressBase: createAddressBase(config.publicUrl, trustedProxies),
     management,
     events: eventStore,
     rejects: createRejectReplay({
@@ -315,7 +317,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const metricsTexts = metricsRoute(healthDeps)
   const otherRoutes = [...wireRoutes, metricsTexts]
   const privateRoutes = [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes }), metricsTexts]
-  const authorize = createAuthorizer({ keyCheck, logger })
+  const authorize = createAuthorizer({ keyCheck, logger, operatorsNeedKey: config.metricsRequireKey })
   const hasAdminPort = config.adminPort !== null
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
   const { publicEdge, adminEdge } = composeEdges({

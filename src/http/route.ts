@@ -7,8 +7,8 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
  * Who may call a route:
  * `open` nobody is asked (health, fixed answers); `project_key` the public key in the request, checked by the handler;
  * `personal_key` a secret in `Authorization`, checked before the handler; `server_key` a personal key or a secret key of the
- * project, checked by the handler, which answers in the wire's own words; `operator` a loopback peer without forwarding
- * headers, or a personal key.
+ * project, checked by the handler, which answers in the wire's own words; `operator` a process on this machine that no proxy
+ * and no page stands behind, or a personal key.
  */
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]

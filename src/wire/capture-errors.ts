@@ -65,7 +65,7 @@ export const captureErrors = {
   unknownApiKey: wireError(
     401,
     'unknown_api_key',
-    'API key does not belong to any project. Check the project API key in your PostHog project settings',
+    'API key does not belong to any project of this Pennon. GET /api/projects/ lists their keys as api_token, and the first start printed one',
     'api_key',
   ),
   transient: wireError(503, 'transient_error', 'transient error, please retry'),

@@ -12,7 +12,8 @@ export function projectToken(query: { readonly token?: string | string[]; readon
   return null
 }
 
-const whereToFind = 'You can find your project API key in PostHog project settings.'
+const whereToFind =
+  'GET /api/projects/ of this Pennon lists project API keys as api_token, and its first start printed one.'
 
 export const missingProjectToken = wireError(401, 'missing_api_key', `API key not provided. ${whereToFind}`)
 export const unknownProjectToken = wireError(401, 'invalid_api_key', `Project API key invalid. ${whereToFind}`)

@@ -57,7 +57,8 @@ const noId = 'event submitted without a distinct_id'
 const noKey = 'event submitted without an api_key'
 const twoKeys = 'batch submitted with inconsistent api_key values'
 const badKey = (fault: string) => `API key is not valid: ${fault}`
-const unknownKey = 'API key does not belong to any project. Check the project API key in your PostHog project settings'
+const unknownKey =
+  'API key does not belong to any project of this Pennon. GET /api/projects/ lists their keys as api_token, and the first start printed one'
 
 describe('shapes of v0', () => {
   it('are a list, a batch, an event, or an update of a person on /engage', async () => {

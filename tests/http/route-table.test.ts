@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
 import { documentedPath } from '#http/management/openapi.ts'
@@ -255,5 +256,29 @@ describe('a path that is not served', () => {
       assert.equal(response.status, 404)
       assert.match(detail, /this port serves SDKs.*\/api\/schema\/ have a port of their own/)
     }
+  })
+
+  it('refuses every method that a path does not offer as JSON, with and without a body', async () => {
+    // Node tells methods apart that no route has; CONNECT asks for a tunnel, which it closes by itself.
+    const methods = METHODS.filter(
+      method => !['GET', 'HEAD', 'POST', 'OPTIONS', 'PATCH', 'DELETE', 'CONNECT'].includes(method),
+    )
+    assert.ok(methods.includes('QUERY'))
+    for (const method of methods)
+      for (const body of ['', '{"a":1}'])
+        for (const [path, status] of [
+          ['/flags', 405],
+          ['/batch/', 405],
+          ['/api/projects/1/', 405],
+          ['/no-such-path', 404],
+        ] as const) {
+          const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`
+          const answer = await sendRaw(head + body)
+          assert.ok(answer.startsWith(`HTTP/1.1 ${status} `), `${method} ${path}: ${answer.slice(0, 60)}`)
+          assert.equal(
+            JSON.parse(answer.split('\r\n\r\n')[1]!).code,
+            status === 405 ? 'method_not_allowed' : 'not_found',
+          )
+        }
   })
 })

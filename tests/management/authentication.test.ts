@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
+import { connect } from 'node:net'
 import { describe, it } from 'node:test'
 import type { Route } from '#http/route.ts'
 import { sendJson } from '#http/route.ts'
 import { PortError } from '#ports/port-error.ts'
-import { startManagement } from '../support/management-api.ts'
+import { allScopesKey, startManagement } from '../support/management-api.ts'
 
 const filled = (path: string) => path.replaceAll(':projectId', '1').replaceAll(/:\w+/g, '1')
 
@@ -134,21 +135,68 @@ describe('who may call the private API', () => {
   })
 
   it('lets operators in from this machine, not through a proxy, and with a key', async t => {
-    const metrics: Route = {
-      method: 'GET',
-      path: '/metrics',
-      access: 'operator',
-      group: 'health',
-      bodyLimitBytes: 1,
-      handler: (_request, reply) => sendJson(reply, 200, '{}'),
-    }
-    const api = await startManagement(t, { otherRoutes: [metrics] })
+    const api = await startManagement(t, { otherRoutes: [metricsRoute] })
     assert.equal((await api.call('GET', '/metrics', { key: null })).status, 200)
-    for (const name of ['x-forwarded-for', 'forwarded', 'x-real-ip', 'via']) {
+    for (const name of ['x-forwarded-for', 'x-forwarded-prefix', 'forwarded', 'x-real-ip', 'via', 'cf-connecting-ip']) {
       const headers = { [name]: '127.0.0.1' }
       assert.equal((await api.call('GET', '/metrics', { key: null, headers })).status, 401, name)
       assert.equal((await api.call('GET', '/metrics', { headers })).status, 200, name)
     }
     assert.equal((await api.call('GET', '/metrics', { key: 'phx_unknown' })).status, 401)
   })
+
+  it('takes a page, and a proxy that says nothing of itself, for nobody of this machine', async t => {
+    const api = await startManagement(t, { otherRoutes: [metricsRoute] })
+    const { port } = new URL(api.url)
+    const own = `Host: 127.0.0.1:${port}`
+    const status = async (version: string, ...headers: string[]) =>
+      (
+        await sendRaw(
+          Number(port),
+          `GET /metrics HTTP/${version}\r\n${headers.join('\r\n')}\r\nConnection: close\r\n\r\n`,
+        )
+      ).slice(9, 12)
+    for (const host of [own, 'Host: localhost', `Host: LOCALHOST:${port}`, `Host: [::1]:${port}`, 'Host: 127.1.2.3'])
+      assert.equal(await status('1.1', host), '200', host)
+    // A name that an attacker's DNS leads here, and what merely looks like this machine's.
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+      '10.0.0.1',
+    ])
+      assert.equal(await status('1.1', `Host: ${host}`), '401', host)
+    assert.equal(await status('1.1', own, 'Origin: http://localhost:3000'), '401')
+    assert.equal(await status('1.1', own, 'Origin: null'), '401')
+    // As nginx sends it with nothing but proxy_pass.
+    assert.equal(await status('1.0', own), '401')
+    assert.equal(await status('1.0', own, `Authorization: Bearer ${allScopesKey}`), '200')
+  })
+
+  it('asks everybody for a key where that is set', async t => {
+    const api = await startManagement(t, { otherRoutes: [metricsRoute], operatorsNeedKey: true })
+    const refused = await api.call('GET', '/metrics', { key: null })
+    assert.equal(refused.status, 401)
+    assert.match(refused.body.detail, /PENNON_METRICS_REQUIRE_KEY/)
+    assert.equal((await api.call('GET', '/metrics')).status, 200)
+  })
 })
+
+const metricsRoute: Route = {
+  method: 'GET',
+  path: '/metrics',
+  access: 'operator',
+  group: 'health',
+  bodyLimitBytes: 1,
+  handler: (_request, reply) => sendJson(reply, 200, '{}'),
+}
+
+/** The whole answer to bytes that no HTTP client would send. */
+async function sendRaw(port: number, request: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(request)
+  let answer = ''
+  for await (const chunk of socket) answer += chunk
+  return answer
+}

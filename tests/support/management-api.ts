@@ -15,6 +15,7 @@ import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-st
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { compileProject } from '#core/flags/compile-project.ts'
 import { err } from '#core/result.ts'
+import { createAddressBase } from '#http/management/address-base.ts'
 import { createAuthorizer } from '#http/management/authenticate.ts'
 import type { ManagementDeps } from '#http/management/deps.ts'
 import type { ManagementRoute } from '#http/management/endpoint.ts'
@@ -32,6 +33,7 @@ import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { chunkChanges } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
@@ -66,6 +68,10 @@ export interface CallOptions {
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
 export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus' | 'liveEvents' | 'rejects'>> {
+  /** As the settings of these names. */
+  readonly publicUrl?: string
+  readonly trustedProxies?: string
+  readonly operatorsNeedKey?: boolean
   readonly events?: Partial<ManagementDeps['events']>
   readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
@@ -109,7 +115,10 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const keyFile = join(dataFolder, 'encryption.key')
   const keys = openEncryptionKeys({ given: [], keyFile, whyNotMade: options.whyNoEncryptionKey ?? null, randomBytes })
   let uuidCount = 0
+  const proxies = parseTrustedProxies(options.trustedProxies ?? 'loopback')
+  assert.ok(proxies.ok)
   const deps: ManagementDeps = {
+    addressBase: createAddressBase(options.publicUrl ?? null, proxies.value),
     management,
     events: { ...noEvents, ...options.events },
     logStatus: options.logStatus ?? (async () => ({ endOffset: 0, appendedAtMs: null })),
@@ -134,7 +143,11 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     routes: [...routes, ...otherRoutes, ...openApiRoutes({ version: '1.2.3', managementRoutes: routes, otherRoutes })],
     logger: silentLogger(),
     metrics,
-    authorize: createAuthorizer({ keyCheck, logger: silentLogger() }),
+    authorize: createAuthorizer({
+      keyCheck,
+      logger: silentLogger(),
+      operatorsNeedKey: options.operatorsNeedKey ?? false,
+    }),
   })
   const url = await server.listen({ port: 0, host: '127.0.0.1' })
   const { ownerId, offset } = { ownerId: 'test', offset: 0 }

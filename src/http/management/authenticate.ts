@@ -13,6 +13,8 @@ import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {
   readonly keyCheck: PersonalKeyCheck
+  /** `operator` routes are open to nobody without a key, this machine included. */
+  readonly operatorsNeedKey: boolean
   readonly logger: Logger
 }
 
@@ -22,7 +24,7 @@ export function createAuthorizer(
 ): (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean> {
   return async (route, request, reply) => {
     try {
-      const refusal = await authorize(deps.keyCheck, route, request)
+      const refusal = await authorize(deps, route, request)
       if (refusal !== null) refuseCaller(reply, refusal)
       return refusal === null
     } catch (error) {
@@ -59,13 +61,18 @@ export function mayUseProject(key: Pick<PersonalKey, 'scopedProjectIds'>, projec
   return !isLimited(key) || key.scopedProjectIds.includes(projectId)
 }
 
-async function authorize(keyCheck: PersonalKeyCheck, route: Route, request: FastifyRequest): Promise<WireError | null> {
+async function authorize(
+  { keyCheck, operatorsNeedKey }: AuthorizerDeps,
+  route: Route,
+  request: FastifyRequest,
+): Promise<WireError | null> {
   const secret = bearerSecret(request)
   // Before the key itself is looked at: a key in a URL ends up in the logs of everything on the way.
   if (hasKeyInQuery(request)) return keyInQuery
   if (secret === null) {
     if (request.headers.authorization?.startsWith(personalKeyPrefix)) return withoutBearer
-    return route.access === 'operator' && isLocalPeer(request) ? null : notAuthenticated
+    if (route.access !== 'operator') return notAuthenticated
+    return !operatorsNeedKey && isLocalPeer(request) ? null : operatorUnknown
   }
   const caller = await keyCheck.find(secret)
   if (caller === null) return secret.startsWith(personalKeyPrefix) ? unknownKey : otherKindOfKey
@@ -93,13 +100,19 @@ export function hasKeyInQuery(request: FastifyRequest): boolean {
   return false
 }
 
-const forwardingHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'via']
+const forwardingHeaders = ['forwarded', 'x-real-ip', 'via', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip']
 
-/** A process on this machine that no proxy speaks for. */
-function isLocalPeer(request: FastifyRequest): boolean {
-  const address = request.socket.remoteAddress ?? ''
+/**
+ * A process on this machine that speaks for nobody else. No proxy, which names itself in some header, or, like nginx without
+ * any settings, speaks HTTP/1.0; and no page: of another origin it names that, and one whose name was made to lead here
+ * (DNS rebinding) asks by that name.
+ */
+function isLocalPeer({ raw: { headers, httpVersion, socket } }: FastifyRequest): boolean {
+  const address = socket.remoteAddress ?? ''
   const isLoopback = /^(::ffff:)?127\./.test(address) || address === '::1'
-  return isLoopback && forwardingHeaders.every(name => request.headers[name] === undefined)
+  if (!isLoopback || httpVersion === '1.0' || headers.origin !== undefined) return false
+  if (!/^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i.test(headers.host ?? '')) return false
+  return !Object.keys(headers).some(name => forwardingHeaders.includes(name) || name.startsWith('x-forwarded-'))
 }
 
 export function refuseCaller(reply: FastifyReply, error: WireError): void {
@@ -112,6 +125,11 @@ const notAuthenticated = wireError(
   401,
   'not_authenticated',
   'Authentication credentials were not provided. Send a personal API key: Authorization: Bearer phx_…',
+)
+const operatorUnknown = wireError(
+  401,
+  'not_authenticated',
+  'Send a personal API key: Authorization: Bearer phx_… Without one this answers on this machine alone: to http://127.0.0.1 or http://localhost, through no proxy, and unless PENNON_METRICS_REQUIRE_KEY is set.',
 )
 const withoutBearer = wireError(
   401,

@@ -12,8 +12,10 @@ import type { PayloadCipher } from '#services/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
 import type { RejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
+import type { AddressBase } from './address-base.ts'
 
 export interface ManagementDeps {
+  readonly addressBase: AddressBase
   readonly management: ManagementStore
   readonly rejects: RejectReplay
   readonly events: Pick<

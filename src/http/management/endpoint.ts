@@ -9,6 +9,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import type { Route, RouteGroup } from '../route.ts'
+import { type AddressBase, noteAddressBase } from './address-base.ts'
 import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
@@ -89,6 +90,7 @@ export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends
 }
 
 export interface EndpointDeps {
+  readonly addressBase: AddressBase
   readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
   readonly logger: Logger
 }
@@ -202,6 +204,7 @@ function toRoute(
       success: { status: endpoint.success.status, schema: endpoint.success.schema ?? null, contentType },
     },
     handler: async (request, reply) => {
+      noteAddressBase(request, deps.addressBase)
       const gone = new AbortController()
       reply.raw.once('close', () => gone.abort())
       try {

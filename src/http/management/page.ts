@@ -1,6 +1,7 @@
 // Lists in pages: absolute addresses of the next and the previous page, as PostHog answers them.
 
 import type { FastifyRequest } from 'fastify'
+import { addressBaseOf } from './address-base.ts'
 
 export interface PageRequest {
   readonly limit: number
@@ -28,7 +29,7 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
     else params.set(name, value)
   }
   const text = params.toString()
-  return `${origin(request)}${path}${text === '' ? '' : `?${text}`}`
+  return `${addressBaseOf(request)}${path}${text === '' ? '' : `?${text}`}`
 }
 
 /** @param nextOffset null: this page is the last. */
@@ -41,15 +42,6 @@ function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nex
         ? null
         : addressWith(request, { limit: String(limit), offset: before === 0 ? null : String(before) }),
   }
-}
-
-/** Empty, so that addresses are relative, when the caller's Host header is none. */
-function origin(request: FastifyRequest): string {
-  const host = request.headers.host ?? ''
-  if (!/^[A-Za-z0-9.:[\]_-]{1,255}$/.test(host)) return ''
-  // Only where the caller's own next request goes depends on it.
-  const scheme = request.headers['x-forwarded-proto'] === 'https' ? 'https' : request.protocol
-  return `${scheme}://${host}`
 }
 
 function splitOnce(text: string, separator: string): [string, string?] {
