@@ -9,7 +9,7 @@ import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { HotKeys } from '#core/events/hot-keys.ts'
-import { compileProjectSteps } from '#core/flags/compile-project.ts'
+import { type CompiledProject, compileProjectSteps } from '#core/flags/compile-project.ts'
 import type { Project } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
 import { captureV1Routes } from '#http/handlers/capture-v1.ts'
@@ -151,10 +151,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     },
     logger,
     pollMs: state.definitionPollMs,
-    compile: async changed => {
+    compile: async (changed, previous: CompiledProject | null) => {
       flagRequests.follow(changed.project)
       eventQuotas.follow(changed.project)
-      const compiled = await inSlices(compileProjectSteps(changed))
+      const compiled = await inSlices(compileProjectSteps(changed, previous))
       for (const problem of compiled.problems)
         logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
       return compiled

@@ -33,8 +33,11 @@ export interface DefinitionCache<T> {
 
 export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
-  /** May give the event loop its turn in between: the projects of one load are served together, when all are compiled. */
-  readonly compile: (definitions: ProjectDefinitions) => MaybePromise<T>
+  /**
+   * May give the event loop its turn in between: the projects of one load are served together, when all are compiled.
+   * @param previous what the project was compiled to before; null: it is new here.
+   */
+  readonly compile: (definitions: ProjectDefinitions, previous: T | null) => MaybePromise<T>
   readonly logger: Logger
   /** Called when another revision is served: something changed, here or elsewhere, if only a key. */
   readonly onRevision?: (changes: ServedChanges) => void
@@ -150,7 +153,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     const isEverything = startsOver || epoch !== servedEpoch
     const changes = await options.store.loadChanges(isEverything ? -1 : served)
     const compiledOf = new Map<ProjectDefinitions, T>()
-    for (const definitions of changes.projects) compiledOf.set(definitions, await options.compile(definitions))
+    for (const definitions of changes.projects) {
+      const previous = byId.get(definitions.project.id)?.compiled ?? null
+      compiledOf.set(definitions, await options.compile(definitions, previous))
+    }
     const idsBefore = isEverything ? [...byId.keys()] : []
     if (isEverything) {
       byToken.clear()

@@ -5,6 +5,7 @@ import { compileFilter, type FilterCompiler, filterWeight } from '../flags/compi
 import type { CompiledCohort, CompiledCohorts, ReachedCohort } from '../flags/compiled-cohort.ts'
 import { type FlagNeeds, NeedsCollector } from '../flags/flag-needs.ts'
 import type { UnknownReason } from '../flags/flag-outcome.ts'
+import { isSameJson } from '../json-equal.ts'
 import { err, ok, type Result } from '../result.ts'
 import type { Cohort } from './cohort.ts'
 import { CohortGraph, type CohortNode } from './cohort-graph.ts'
@@ -17,6 +18,15 @@ interface KnownCohort extends CompiledCohort {
   readonly program: CohortProgram
 }
 
+/** A cohort as it was compiled, with what it was compiled against. */
+interface CohortEntry {
+  readonly cohort: Cohort
+  readonly compiled: Result<KnownCohort, UnknownReason>
+  readonly problems: readonly string[]
+  /** Of each flag that its tree tests; undefined: there was none. */
+  readonly positions: readonly (number | undefined)[]
+}
+
 /** A cohort that reads more keys than this reads the person: hardly any request brings all of them. */
 const personKeysMax = 64
 /** Beyond, a flag is looked at as often as can be anyway. */
@@ -25,23 +35,58 @@ const weightMax = 4_096
 export class ProjectCohorts implements CompiledCohorts {
   private readonly graph: CohortGraph
   private readonly shared: SharedCompiler
-  private readonly compiled = new Map<number, Result<KnownCohort, UnknownReason>>()
+  private readonly entries = new Map<number, CohortEntry>()
+  private previous: ProjectCohorts | null
 
-  /** @param cohorts the ones that exist: not deleted. */
-  constructor(cohorts: readonly Cohort[], shared: SharedCompiler) {
+  /**
+   * @param cohorts the ones that exist: not deleted.
+   * @param previous of the same project, with the same settings, keys and tests: what did not change is taken over from it.
+   */
+  constructor(cohorts: readonly Cohort[], shared: SharedCompiler, previous: ProjectCohorts | null = null) {
     this.graph = new CohortGraph(cohorts)
     this.shared = shared
+    this.previous = previous
+  }
+
+  /** Nothing more is taken over; or each would hold on to the one before it. */
+  forgetPrevious(): void {
+    this.previous = null
   }
 
   reach(id: number, problem: (message: string) => void): ReachedCohort {
     for (const node of this.graph.reach(id)) {
-      const told = (message: string) => problem(`the cohort ${node.cohort.id}: ${message}`)
-      this.compiled.set(node.cohort.id, this.compile(node, told))
+      const entry = this.takenOver(node) ?? this.newEntry(node)
+      this.entries.set(node.cohort.id, entry)
+      for (const message of entry.problems) problem(`the cohort ${node.cohort.id}: ${message}`)
     }
     return {
-      cohort: this.compiled.get(id) ?? err('dependency_not_found_cohort'),
+      cohort: this.compiled(id) ?? err('dependency_not_found_cohort'),
       dependencyIds: this.graph.flagIdsFrom(id),
     }
+  }
+
+  private compiled(id: number): Result<KnownCohort, UnknownReason> | undefined {
+    return this.entries.get(id)?.compiled
+  }
+
+  /** Null: it, a cohort that it refers to or the place of a flag that it tests is another one than before. */
+  private takenOver({ cohort, tree, fault }: CohortNode): CohortEntry | null {
+    const entry = this.previous?.entries.get(cohort.id)
+    if (entry === undefined || !entry.compiled.ok || fault !== null) return null
+    if (entry.cohort.isStatic !== cohort.isStatic || !isSameJson(entry.cohort.filters, cohort.filters)) return null
+    const areOthersSame = tree?.cohortIds.every(id => this.compiled(id) === this.previous!.compiled(id)) ?? true
+    const areFlagsSame = this.positionsOf(tree).every((position, index) => position === entry.positions[index])
+    return areOthersSame && areFlagsSame ? entry : null
+  }
+
+  private newEntry(node: CohortNode): CohortEntry {
+    const problems: string[] = []
+    const compiled = this.compile(node, message => problems.push(message))
+    return { cohort: node.cohort, compiled, problems, positions: this.positionsOf(node.tree) }
+  }
+
+  private positionsOf(tree: CohortTree | null): readonly (number | undefined)[] {
+    return tree === null ? [] : Array.from(tree.flagIds, id => this.shared.positionOfId.get(id))
   }
 
   /** The cohorts that it refers to have been compiled. */
@@ -53,7 +98,7 @@ export class ProjectCohorts implements CompiledCohorts {
     if (tree === null) return ok(this.emptyCohort())
     const others: KnownCohort[] = []
     for (const id of tree.cohortIds) {
-      const other = this.compiled.get(id)!
+      const other = this.compiled(id)!
       if (!other.ok) return other
       others.push(other.value)
     }
@@ -116,7 +161,7 @@ export class ProjectCohorts implements CompiledCohorts {
   }
 
   private programOf(id: number): CohortProgram {
-    const other = this.compiled.get(id)!
+    const other = this.compiled(id)!
     if (!other.ok) throw new Error(`the cohort ${id} was to be compiled before`)
     return other.value.program
   }

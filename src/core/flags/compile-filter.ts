@@ -25,13 +25,16 @@ export interface FilterCompiler {
   readonly personKeys: PersonKeys
   readonly sharedTests: SharedTests
   readonly cohorts: CompiledCohorts
-  /** Position of a flag by its id, for all flags of the project. */
+  /** Position of a flag by its id, for all flags of the project; `neverDecided` for an inactive one. */
   readonly positionOfId: ReadonlyMap<number, number>
   /** Collects per flag. */
   readonly needs: NeedsCollector
   readonly dependencyIds: Set<number>
   readonly problem: (message: string) => void
 }
+
+/** The position of an inactive flag: it is false whatever it tests. */
+export const neverDecided = -1
 
 const neverHolds: FilterTest = () => false
 
@@ -97,6 +100,7 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
   const wanted = filter.value
   if (position === undefined || filter.operator !== 'flag_evaluates_to') return neverHolds
   if (typeof wanted !== 'boolean' && typeof wanted !== 'string') return neverHolds
+  if (position === neverDecided) return () => wanted === false
   return (reader, decided) => {
     const outcome = decided[position]
     if (outcome === undefined || outcome.kind === 'off') return wanted === false

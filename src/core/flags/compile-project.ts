@@ -3,15 +3,16 @@
 
 import { ProjectCohorts } from '../cohorts/compile-cohorts.ts'
 import type { Project } from '../project.ts'
+import { neverDecided } from './compile-filter.ts'
 import { type CompiledFlag, compileFlag } from './compile-flag.ts'
-import type { CompiledCohorts } from './compiled-cohort.ts'
+import type { CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
 import type { Flag } from './flag.ts'
 import { orderDependencies } from './flag-dependencies.ts'
 import { UnreadableFilters } from './flag-filters.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
-import { PersonKeys } from './person-properties.ts'
+import type { PersonKeys } from './person-properties.ts'
 import type { ProjectDefinitions } from './project-definitions.ts'
-import { SharedTests } from './shared-tests.ts'
+import { type CompilationMemory, type FlagEntry, isReusable, startCompilation } from './reused-flags.ts'
 
 export interface CompiledProject {
   readonly project: Project
@@ -46,6 +47,10 @@ export interface CompiledProject {
   readonly readsGeoip: boolean
   /** What whoever loads the project should log, once. */
   readonly problems: readonly DefinitionProblem[]
+  /** Flags that were compiled for it; the others are taken over from the last one. */
+  readonly compiledFlagCount: number
+  /** For the next compilation. */
+  readonly memory: CompilationMemory
 }
 
 export interface DefinitionProblem {
@@ -54,8 +59,12 @@ export interface DefinitionProblem {
   readonly message: string
 }
 
-export function compileProject(definitions: ProjectDefinitions): CompiledProject {
-  const steps = compileProjectSteps(definitions)
+/** @param previous of the same project: what did not change since is taken over from it. */
+export function compileProject(
+  definitions: ProjectDefinitions,
+  previous: CompiledProject | null = null,
+): CompiledProject {
+  const steps = compileProjectSteps(definitions, previous)
   for (;;) {
     const step = steps.next()
     if (step.done === true) return step.value
@@ -63,49 +72,69 @@ export function compileProject(definitions: ProjectDefinitions): CompiledProject
 }
 
 /** As `compileProject`, a flag a step: thousands of them would hold the event loop. */
-export function* compileProjectSteps(definitions: ProjectDefinitions): Generator<undefined, CompiledProject> {
+export function* compileProjectSteps(
+  definitions: ProjectDefinitions,
+  previous: CompiledProject | null = null,
+): Generator<undefined, CompiledProject> {
   const { project } = definitions
   const problems: DefinitionProblem[] = []
-  const personKeys = new PersonKeys()
-  const sharedTests = new SharedTests()
   const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
   const active = existing.filter(flag => flag.active)
   const positionOfId = new Map(active.map((flag, position) => [flag.id, position]))
-  // Behind the active ones, so that a test of an inactive flag finds a position that is never decided: false.
-  for (const flag of existing) if (!flag.active) positionOfId.set(flag.id, positionOfId.size)
+  for (const flag of existing) if (!flag.active) positionOfId.set(flag.id, neverDecided)
   const settings = { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion }
-  const cohorts = new ProjectCohorts(definitions.cohorts, { settings, personKeys, sharedTests, positionOfId })
+  const before = startCompilation(previous?.memory ?? null, settings, active.length)
+  const { personKeys, sharedTests } = before
+  const shared = { settings, personKeys, sharedTests, positionOfId }
+  const cohorts = new ProjectCohorts(definitions.cohorts, shared, before.cohorts)
+  const entries = new Map<number, FlagEntry>()
+  let compiledFlagCount = 0
 
-  const compileOne = (flag: Flag): CompiledFlag | undefined => {
-    const problem = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
+  const flagOf = (flag: Flag): CompiledFlag | undefined => {
+    const tell = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
+    const known = before.entries.get(flag.id)
+    if (known !== undefined && isReusable(known, flag, positionOfId, id => cohorts.reach(id, tell).cohort)) {
+      entries.set(flag.id, known)
+      known.problems.forEach(tell)
+      return known.compiled
+    }
+    compiledFlagCount++
+    const own: string[] = []
+    const reached: [id: number, cohort: ReachedCohort['cohort']][] = []
+    const reach: CompiledCohorts['reach'] = id => {
+      const found = cohorts.reach(id, tell)
+      reached.push([id, found.cohort])
+      return found
+    }
     try {
-      return compileFlag(flag, {
-        settings,
-        personKeys,
-        sharedTests,
-        cohorts,
-        positionOfId,
-        problem,
-      })
+      const compiled = compileFlag(flag, { ...shared, cohorts: { reach }, problem: message => own.push(message) })
+      const positions = compiled.dependencyIds.map(id => positionOfId.get(id))
+      entries.set(flag.id, { flag, compiled, problems: own, positions, cohorts: reached })
+      own.forEach(tell)
+      return compiled
     } catch (cause) {
       // Whatever it is, the project's other flags (and other projects) go on.
+      own.forEach(tell)
       const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
-      problem(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
+      tell(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
       return undefined
     }
   }
   const compiled: (CompiledFlag | undefined)[] = []
   for (const flag of active) {
-    compiled.push(compileOne(flag))
+    compiled.push(flagOf(flag))
     yield
   }
+  cohorts.forgetPrevious()
   const unreadable = active.filter((_flag, position) => compiled[position] === undefined)
   for (const flag of unreadable) positionOfId.delete(flag.id)
   const { order, missing, cyclic } = orderDependencies(
     compiled.map(flag => flag?.dependencyIds),
     positionOfId,
   )
-  const parts = { active, compiled, order, missing, cyclic, positionOfId, personKeys, cohorts, sharedTests, problems }
+  const compiledCount = before.compiledCount + compiledFlagCount
+  const memory = { settings, personKeys, sharedTests, cohorts, entries, compiledCount }
+  const parts = { active, compiled, order, missing, cyclic, positionOfId, memory, compiledFlagCount, problems }
   return assemble(definitions, parts)
 }
 
@@ -116,9 +145,8 @@ interface Parts {
   readonly missing: ReadonlySet<number>
   readonly cyclic: ReadonlySet<number>
   readonly positionOfId: ReadonlyMap<number, number>
-  readonly personKeys: PersonKeys
-  readonly cohorts: CompiledCohorts
-  readonly sharedTests: SharedTests
+  readonly memory: CompilationMemory
+  readonly compiledFlagCount: number
   readonly problems: readonly DefinitionProblem[]
 }
 
@@ -141,17 +169,19 @@ function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProjec
     hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
     hasContextFlags: answered.some(flag => flag.contexts.length > 0),
     continuityFlagKeys: parts.active.filter(flag => flag.ensureExperienceContinuity).map(flag => flag.key),
-    personKeys: parts.personKeys,
-    cohorts: parts.cohorts,
-    sharedTestCount: parts.sharedTests.count,
+    personKeys: parts.memory.personKeys,
+    cohorts: parts.memory.cohorts,
+    sharedTestCount: parts.memory.sharedTests.count,
     groupTypeNames,
     needs,
-    readsGeoip: parts.personKeys.readsGeoip(),
+    readsGeoip: parts.memory.personKeys.readsGeoip(),
     problems: parts.problems,
+    compiledFlagCount: parts.compiledFlagCount,
+    memory: parts.memory,
   }
 }
 
 function positionsOf(ids: readonly number[], parts: Parts): number[] {
   const positions = ids.map(id => parts.positionOfId.get(id))
-  return positions.filter(position => position !== undefined && position < parts.compiled.length) as number[]
+  return positions.filter(position => position !== undefined && position !== neverDecided) as number[]
 }

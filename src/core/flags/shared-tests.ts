@@ -15,7 +15,7 @@ interface KnownTest {
   readonly share: () => void
 }
 
-/** Lives as long as a project is being compiled; afterwards only `count` is of interest. */
+/** Lives on with the compiled project: the next compilation adds to it. Answers have places that never change. */
 export class SharedTests {
   private readonly known = new Map<string, KnownTest>()
   /** How many answers are remembered. */
@@ -48,7 +48,9 @@ export class SharedTests {
       test: (reader, decided) => {
         if (place < 0) return test(reader, decided)
         const known = reader.remembered[place]
-        if (known !== notAsked) return known === holds
+        if (known === holds) return true
+        // Beyond the end for an evaluation that began before the project had this place: it asks each time.
+        if (known === fails) return false
         const answer = test(reader, decided)
         // An answer without the data that it needs means nothing, and the next flag has to learn that as well.
         if (reader.failure === null) reader.remembered[place] = answer ? holds : fails

@@ -1,0 +1,79 @@
+// What the last compilation of a project left for the next one: a flag is compiled again only when its definition, a cohort that
+// it reaches or the place of a flag that it tests is another one. The tests and keys that flags share live on with it.
+
+import type { ProjectCohorts } from '../cohorts/compile-cohorts.ts'
+import type { JsonObject } from '../json.ts'
+import { isSameJson } from '../json-equal.ts'
+import type { CompiledFlag } from './compile-flag.ts'
+import type { ReachedCohort } from './compiled-cohort.ts'
+import type { Flag } from './flag.ts'
+import type { MatchSettings } from './match-property.ts'
+import { PersonKeys } from './person-properties.ts'
+import { SharedTests } from './shared-tests.ts'
+
+/** A flag as it was compiled, with what it was compiled against. */
+export interface FlagEntry {
+  readonly flag: Flag
+  readonly compiled: CompiledFlag
+  /** What is wrong with the flag itself, not with its cohorts. */
+  readonly problems: readonly string[]
+  /** Of each flag of `compiled.dependencyIds`; undefined: there was none. */
+  readonly positions: readonly (number | undefined)[]
+  readonly cohorts: readonly (readonly [id: number, cohort: ReachedCohort['cohort']])[]
+}
+
+export interface CompilationMemory {
+  readonly settings: MatchSettings
+  readonly personKeys: PersonKeys
+  readonly sharedTests: SharedTests
+  readonly cohorts: ProjectCohorts
+  readonly entries: ReadonlyMap<number, FlagEntry>
+  /** Flags compiled since keys and tests were begun: those that nobody reads any more are still among them. */
+  readonly compiledCount: number
+}
+
+/** What a compilation begins with. */
+export type CompilationStart = Pick<CompilationMemory, 'personKeys' | 'sharedTests' | 'entries' | 'compiledCount'> & {
+  readonly cohorts: ProjectCohorts | null
+}
+
+/** Keys and tests of earlier definitions may be as many as those of the present ones, and some more. */
+const leftOverMax = (flagCount: number) => 2 * flagCount + 100
+
+/** Of a memory that is too full of what is gone, or of other settings, nothing is kept. */
+export function startCompilation(
+  memory: CompilationMemory | null,
+  settings: MatchSettings,
+  flagCount: number,
+): CompilationStart {
+  if (memory !== null && memory.compiledCount <= leftOverMax(flagCount) && hasSameSettings(memory.settings, settings))
+    return memory
+  return {
+    personKeys: new PersonKeys(),
+    sharedTests: new SharedTests(),
+    entries: new Map(),
+    compiledCount: 0,
+    cohorts: null,
+  }
+}
+
+function hasSameSettings(a: MatchSettings, b: MatchSettings): boolean {
+  return a.timezone === b.timezone && a.propertyMatchingVersion === b.propertyMatchingVersion
+}
+
+/** @param reach the cohort as it is compiled now. */
+export function isReusable(
+  entry: FlagEntry,
+  flag: Flag,
+  positionOfId: ReadonlyMap<number, number>,
+  reach: (cohortId: number) => ReachedCohort['cohort'],
+): boolean {
+  if (entry.flag !== flag && !isSameJson(entry.flag as unknown as JsonObject, flag as unknown as JsonObject))
+    return false
+  const { dependencyIds } = entry.compiled
+  // Each cohort is asked for, so that those that are told of for the first time are told of here.
+  const areCohortsSame = entry.cohorts.map(([id, cohort]) => reach(id) === cohort)
+  return (
+    areCohortsSame.every(Boolean) && dependencyIds.every((id, index) => positionOfId.get(id) === entry.positions[index])
+  )
+}
