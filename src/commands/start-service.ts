@@ -22,9 +22,11 @@ import {
   prepareEngineChild,
   type StateWriter,
 } from '../compose/start.ts'
+import { findStateFault, stateDamage } from '../compose/store-faults.ts'
 import type { Config } from '../config.ts'
 import { err, ok, type Result } from '../core/result.ts'
 import type { Clock } from '../ports/clock.ts'
+import { PortError } from '../ports/port-error.ts'
 import { machineEnvironment, workerEnvironment } from '../processes/child-environment.ts'
 import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
 import type { FromWorker, ProcessingState } from '../processes/messages.ts'
@@ -180,6 +182,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   try {
     // Before keys are made, which are shown only once.
     await tryPorts(config)
+    const fault = findStateFault(config)
+    if (fault !== null) throw new StartRefused(`${fault.found}. ${fault.remedy}.`)
     state = granted(
       await openInstanceState(config, logger, {
         waitMsMax: lockWaitMs,
@@ -292,5 +296,9 @@ function startFailure(cause: Error & { code?: string; syscall?: string; port?: n
     return `The address ${config.host} is not one of this machine's. Set HOST to one that is.`
   if (cause.syscall === 'getaddrinfo')
     return `No address is found for HOST ${config.host} (${cause.code}). Set HOST to an address of this machine: 127.0.0.1, or 0.0.0.0 for all of them.`
+  if (cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt' && config.databaseUrl === null) {
+    const { found, remedy } = stateDamage(config, cause)
+    return `${found}. ${remedy}.`
+  }
   return `The start failed: ${cause.message}`
 }

@@ -132,7 +132,7 @@ function heldLock(dataFolder: string, database: Database.Database): DataLock {
 }
 
 /** Locks are those of a transaction, on a file that stays empty. */
-const exclude = 'BEGIN EXCLUSIVE'
+const exclude = 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'
 const share = 'BEGIN; SELECT count(*) FROM sqlite_master'
 
 /** @returns null when another process has it. @throws what else keeps it from being taken. */

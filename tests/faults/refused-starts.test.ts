@@ -1,7 +1,7 @@
 // A start that cannot go on says why in one line and ends with 2.
 
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -64,5 +64,18 @@ describe('a start is refused', () => {
     const production = { NODE_ENV: 'production' }
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-clock', '0'] }), /test/)
     assert.match(await refusedStart(folder, production, { arguments: ['work', '--test-geoip', '{}'] }), /--test-geoip/)
+  })
+
+  it('when the state is damaged or has gone, naming the file, and nothing is made in its place', async t => {
+    const folder = tempDir(t)
+    const file = join(folder, 'state.db')
+    writeFileSync(file, 'this is a text, and a long one, but no database'.repeat(100))
+    assert.match(await refusedStart(folder), /state\.db is damaged \(file is not a database\)\. Restore .*PENNON_DATA/)
+
+    rmSync(file)
+    mkdirSync(join(folder, 'events'))
+    writeFileSync(join(folder, 'events/endpoint.json'), '{}')
+    assert.match(await refusedStart(folder), /state\.db is missing, and events\/ .*DATABASE_URL.*backup/)
+    assert.equal(existsSync(file), false)
   })
 })

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-machine.ts'
 import { readConfig } from '../../src/config.ts'
 import { acquireDataLock } from '../../src/processes/data-lock.ts'
+import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { startFront } from '../support/front.ts'
+import { openedWriter } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Result {
@@ -137,6 +140,60 @@ describe('pennon doctor', () => {
     assert.match(
       output,
       /^MEND +instance .*capture: log_or_disk_full\n +→ .*lower PENNON_MIN_FREE_BYTES; .*PENNON_LOG_MAX_BYTES, raise that$/m,
+    )
+  })
+
+  it('finds a state that is damaged, deep inside as well, and one that is missing, and names the file', async t => {
+    const folder = tempDir(t)
+    const file = join(folder, 'state.db')
+    await migrateSqlite(folder)
+    const whole = readFileSync(file)
+    for (const state of ['state.db-wal', 'state.db-shm']) rmSync(join(folder, state), { force: true })
+
+    const page = Buffer.from(whole)
+    page.fill(0xaa, 4096, 5 * 4096)
+    writeFileSync(file, page)
+    const deep = await doctor({ PENNON_DATA: folder })
+    assert.equal(deep.exitCode, 1, deep.output)
+    assert.match(deep.output, new RegExp(`^MEND +state +${file} is damaged \\(.*\\)\\n +→ Restore .*PENNON_DATA`, 'm'))
+
+    writeFileSync(file, 'this is a text, and a long one, but no database'.repeat(100))
+    const text = await doctor({ PENNON_DATA: folder })
+    assert.match(
+      text.output,
+      new RegExp(`^MEND +state +${file} is damaged \\(file is not a database\\)\\n +→ Restore`, 'm'),
+    )
+
+    rmSync(file)
+    const { writer } = await openedWriter(t, {}, join(folder, 'log'))
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    const missing = await doctor({ PENNON_DATA: folder })
+    assert.match(
+      missing.output,
+      /^MEND +state +.*state\.db is missing, and log\/ .* another state\n +→ .*DATABASE_URL.*backup/m,
+    )
+    assert.equal(existsSync(file), false, 'doctor makes nothing')
+  })
+
+  it('opens every segment of the log, and names the damaged one', async t => {
+    const folder = tempDir(t)
+    await migrateSqlite(folder)
+    const { writer } = await openedWriter(t, {}, join(folder, 'log'))
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    assert.equal((await doctor({ PENNON_DATA: folder })).exitCode, 0)
+    const damaged = join(folder, 'log/main/0000000000099999.db')
+    writeFileSync(damaged, 'no segment'.repeat(1_000))
+    const { exitCode, output } = await doctor({ PENNON_DATA: folder })
+    assert.equal(exitCode, 1, output)
+    assert.match(
+      output,
+      new RegExp(`^MEND +log +${damaged} is damaged \\(.+\\)\\n +→ What is whole in it .* backup`, 'm'),
+    )
+    assert.match(output, /1 to mend\.\n$/)
+    renameSync(damaged, damaged.replace('.db', '.damaged.db'))
+    assert.match(
+      (await doctor({ PENNON_DATA: folder })).output,
+      /^MEND +log +.*\.damaged\.db was damaged, and is set aside\n/m,
     )
   })
 

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
@@ -176,7 +177,10 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     const other = tempDir(t)
     const there = await started(t, other, url)
     await stopped(there)
-    assert.match(await refusedStart(other), /the state in this data folder follows none yet/)
+    const beside =
+      /state\.db is missing, and log\/ .*belongs? to another state\. If that is in PostgreSQL, set DATABASE_URL/
+    assert.match(await refusedStart(other), beside)
+    assert.ok(!existsSync(join(other, 'state.db')))
     await stopped(await started(t, folder))
   })
 

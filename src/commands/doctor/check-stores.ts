@@ -6,6 +6,7 @@ import { endpointOfUrl } from '../../adapters/clickhouse/clickhouse-clients.ts'
 import { engineLibraryPath } from '../../adapters/clickhouse-embedded/engine-library.ts'
 import { openGeoip } from '../../compose/geoip.ts'
 import { stateUrlsOf } from '../../compose/state.ts'
+import { findLogFaults, findStateFault, readStateThrough } from '../../compose/store-faults.ts'
 import type { Config } from '../../config.ts'
 import { silentLogger } from '../../telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
@@ -17,12 +18,35 @@ const dayMs = 86_400_000
 const staleAfterDays = 365
 
 export async function checkState(config: Config): Promise<readonly Finding[]> {
-  const findings = [good(config.databaseUrl === null ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
+  const findings = [...checkFiles(config)]
   const urls = stateUrlsOf(config)
   if (urls !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', urls.url))
   if (urls !== null && urls.readUrl !== null)
     findings.push(await checkDatabase('state, reading', 'DATABASE_READ_URL', urls.readUrl))
   return findings
+}
+
+/** The log, and the state beside it. */
+function checkFiles(config: Config): readonly Finding[] {
+  const hasState = config.databaseUrl === null
+  const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false
+  try {
+    // What else it is, the check of the folder says.
+    if (!isFolder) return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
+    const fault = findStateFault(config)
+    const read = hasState && fault === null ? readStateThrough(config) : null
+    const stateFault = fault ?? (typeof read === 'object' ? read : null)
+    const faults = [
+      ...(stateFault === null ? [] : [bad('state', stateFault.found, stateFault.remedy)]),
+      ...findLogFaults(config).map(({ found, remedy }) => bad('log', found, remedy)),
+    ]
+    if (faults.length > 0) return faults
+    const note = read === 'opened' ? '; state.db is large: it was opened, and not read through' : ''
+    return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}${note}`)]
+  } catch (cause) {
+    const remedy = 'run doctor as the user that the instance runs as, and look at the disk'
+    return [bad(hasState ? 'state and log' : 'log', `cannot be opened (${reasonOf(cause)})`, remedy)]
+  }
 }
 
 async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
