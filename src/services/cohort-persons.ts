@@ -33,8 +33,8 @@ const personsPerPage = 200
 const sliceMs = 10
 /** A list that finds few members stops looking, and says where to go on. */
 const lookMsMax = 1_000
-/** Pages of at most 256 KiB each that may go into one answer. */
-const answeredPagesMax = 16
+/** Of properties in one answer, as in any list of persons; one person may have more. */
+const answeredCharsMax = 1024 * 1024
 
 /**
  * Members with an id above `after`, ascending; a page of a dynamic cohort may be short, or empty, and still not the last.
@@ -56,25 +56,26 @@ export async function listMembers<T>(
   const endMs = nowMs() + lookMsMax
   const { isMember: test, staticCohortIds } = memberTest(deps, cohort)
   const results: T[] = []
-  let answeredPages = 0
+  let answeredChars = 0
   for (let afterPersonId = after; ; ) {
     const page = await deps.management.listPersonsAfter(
       projectId,
       { afterPersonId, limit: personsPerPage },
       staticCohortIds,
     )
-    const countBefore = results.length
     for (const person of page.results) {
-      if (results.length >= limit) return ok({ results, nextAfter: afterPersonId })
+      const isFull = results.length > 0 && answeredChars + person.propertiesJson.length > answeredCharsMax
+      if (isFull || results.length >= limit) return ok({ results, nextAfter: afterPersonId })
       const isMember = await test(person)
       if (!isMember.ok) return isMember
-      if (isMember.value) results.push(encode(person))
+      if (isMember.value) {
+        results.push(encode(person))
+        answeredChars += person.propertiesJson.length
+      }
       afterPersonId = person.id
     }
     if (!page.hasMore) return ok({ results, nextAfter: null })
-    if (results.length > countBefore) answeredPages++
-    if (results.length >= limit || answeredPages >= answeredPagesMax || nowMs() >= endMs)
-      return ok({ results, nextAfter: afterPersonId })
+    if (results.length >= limit || nowMs() >= endMs) return ok({ results, nextAfter: afterPersonId })
   }
 }
 

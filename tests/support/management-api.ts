@@ -77,8 +77,8 @@ export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'lo
   readonly otherRoutes?: readonly Route[]
   /** Encrypted payloads are refused with this line. */
   readonly whyNoEncryptionKey?: string
-  /** Wraps the store, for failures. */
-  readonly wrap?: (store: ManagementStore) => ManagementStore
+  /** Wraps the store, for failures; or gives another one on the same folder, which the caller closes. */
+  readonly wrap?: (store: ManagementStore, dataFolder: string) => ManagementStore | Promise<ManagementStore>
 }
 
 /** A server with project 1 (`phc_first`) and `allScopesKey`. */
@@ -88,7 +88,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const store = openSqliteManagementStore({ dataFolder, access: 'write' })
   const chunkStore = openSqliteChunkStore({ dataFolder })
   const clock = fixedClock('2026-05-01T12:00:00.000Z')
-  const management = options.wrap?.(store) ?? store
+  const management = (await options.wrap?.(store, dataFolder)) ?? store
   const metrics = createMetrics()
   const keyUses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 1 })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })

@@ -1,0 +1,269 @@
+// Rows that anybody with a project key can make as large as they like: a person with 100,000 distinct ids, persons and groups
+// of 640 KiB, a flood of events of 900 KB. Whatever is asked about them, no turn of the front's event loop takes 50 ms of its
+// thread's time, no page grows with the rows, and pages neither skip nor repeat.
+
+import assert from 'node:assert/strict'
+import { get } from 'node:http'
+import { describe, it, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
+import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
+import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import type { EventStore } from '#ports/event-store.ts'
+import type { ManagementStore } from '#ports/management-store.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine } from '../support/engine.ts'
+import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { migratedTemplate } from '../support/postgres-state.ts'
+import { aNewProject } from '../support/state-builders.ts'
+
+const turnMsMax = 50
+const idCount = 100_000
+const largeCount = 12
+const giant = '11111111-1111-5111-8111-000000000000'
+/** Numbers whose literals have to be kept, which take eighty times as long to read as text of the same length. */
+const properties = `{"plan":"pro","n":1.0,"many":[${'1.0,'.repeat(160_000)}1.0]}`
+
+describe('rows without a bound', () => {
+  it('are listed from SQLite in pages that hold nobody up', { timeout: 300_000 }, async t => {
+    const api = await startManagement(t, {
+      wrap: async (_, dataFolder) => {
+        seedSqlite(dataFolder)
+        const writer = await openStateWriter({ dataFolder, logger: silentLogger() })
+        t.after(() => writer.close())
+        return writer as ManagementStore
+      },
+    })
+    await askForAll(t, api, 'sqlite')
+    await evaluate(api)
+  })
+
+  it('are listed from PostgreSQL in pages that hold nobody up', { skip: noPostgres(), timeout: 300_000 }, async t => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.stop())
+    const url = await postgres.createDatabase({ template: await migratedTemplate(postgres) })
+    const logger = silentLogger()
+    const management = openPostgresManagementStore({ url, logger })
+    t.after(() => management.close())
+    await management.createProject(aNewProject())
+    for (const [text, values] of seeds(
+      (n, from) => `generate_series(${from}, ${n}) AS s (i)`,
+      n => `$${n}`,
+    ))
+      await postgres.query(text, values, url)
+    // The server of the tests reads keys and projects from its own store.
+    const lists = ['listPersons', 'findPersonByUuid', 'listDistinctIds', 'listGroups', 'findStoredGroup'] as const
+    const api = await startManagement(t, {
+      wrap: store => ({ ...store, ...Object.fromEntries(lists.map(name => [name, management[name]])) }),
+    })
+    await askForAll(t, api, 'postgres')
+
+    const subjects = openPostgresSubjectStore({ url, logger })
+    t.after(() => subjects.close())
+    const turns = watchTurns()
+    const found = await Promise.all(
+      Array.from({ length: 5 }, (_, index) => subjects.findPerson(1, `large ${index + 1}`, () => new Set(['plan']))),
+    )
+    report('postgres: 5 subjects of 640 KiB', turns.end())
+    assert.deepEqual(found[4]?.properties, { plan: 'pro' })
+  })
+
+  it('are listed from the event store in pages that it can hold', { timeout: 300_000 }, async t => {
+    const engine = await startEngine()
+    t.after(() => engine.stop())
+    const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+    t.after(() => store.close())
+    await store.migrate()
+    const eventCount = 500
+    await insertLargeEvents(store, eventCount)
+    const api = await startManagement(t, { events: store })
+    const path = '/api/projects/1/events/?limit=1000'
+    const seen = await walk(api, path, `${eventCount} events of 900 KB`, 'distinct_id', 10)
+    const newest = Array.from({ length: seen.length }, (_, index) => `d${eventCount - 1 - index}`)
+    assert.deepEqual(seen, newest)
+    assert.ok(seen.length > 20)
+  })
+})
+
+/** Every list and every single row, with the figures of each. */
+async function askForAll(t: TestContext, api: ManagementApi, engine: string): Promise<void> {
+  const rssBefore = process.memoryUsage.rss()
+  const persons = await walk(api, '/api/projects/1/persons/?limit=1000', `${engine}: persons`, 'uuid')
+  assert.equal(persons.length, largeCount + 1)
+  const groups = await walk(
+    api,
+    '/api/projects/1/groups/?limit=1000&group_type_index=0',
+    `${engine}: groups`,
+    'group_key',
+  )
+  assert.equal(groups.length, largeCount)
+  const ids = await walk(
+    api,
+    `/api/projects/1/persons/${giant}/distinct_ids/?limit=1000`,
+    `${engine}: ids`,
+    'distinct_id',
+  )
+  assert.equal(ids.length, idCount)
+  const one = await timed(api, `/api/projects/1/persons/${giant}/`, `${engine}: a person of ${idCount} ids`)
+  assert.deepEqual([one.distinct_ids.length, one.distinct_id_count], [100, 2_501])
+  const [large] = (await timed(api, '/api/projects/1/persons/?distinct_id=large%201', `${engine}: a person of 640 KiB`))
+    .results
+  assert.equal(large.properties.plan, 'pro')
+  const grownMiB = (process.memoryUsage.rss() - rssBefore) / 2 ** 20
+  t.diagnostic(`${engine}: memory grew by ${grownMiB.toFixed(0)} MiB`)
+  assert.ok(grownMiB < 300, `${grownMiB} MiB`)
+}
+
+/** What flags and cohorts read of such persons. */
+async function evaluate(api: ManagementApi): Promise<void> {
+  const filters = [{ key: 'plan', type: 'person', operator: 'exact', value: 'pro' }]
+  const flag = { key: 'pros', filters: { groups: [{ properties: filters, rollout_percentage: 100 }] } }
+  assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body: flag })).status, 201)
+  const turns = watchTurns()
+  const explained = await api.call('POST', '/api/projects/1/feature_flags/pros/explain/', {
+    body: { distinct_id: 'large 2' },
+  })
+  report('sqlite: a flag for a person of 640 KiB', turns.end())
+  assert.equal(explained.body.value, true, explained.text)
+  const cohort = { name: 'pros', filters: { properties: { type: 'AND', values: filters } } }
+  assert.equal((await api.call('POST', '/api/projects/1/cohorts/', { body: cohort })).status, 201)
+  const members = await walk(
+    api,
+    '/api/projects/1/cohorts/1/persons/?limit=1000',
+    'sqlite: members of a cohort',
+    'uuid',
+  )
+  assert.equal(members.length, largeCount)
+}
+
+/** Follows `next` to the end; each item once. @returns what tells the items apart. */
+async function walk(api: ManagementApi, path: string, what: string, name: string, pagesMax = 1_000): Promise<string[]> {
+  const seen: string[] = []
+  const figures = { turnMs: 0, bytes: 0, pages: 0 }
+  for (let next: string | null = path; next !== null && figures.pages < pagesMax; ) {
+    const turns = watchTurns()
+    const { status, body } = await read(api.url + next)
+    const { turnMs } = turns.end()
+    assert.equal(status, 200, body.toString().slice(0, 300))
+    figures.turnMs = Math.max(figures.turnMs, turnMs)
+    figures.bytes = Math.max(figures.bytes, body.length)
+    figures.pages++
+    const page = JSON.parse(body.toString())
+    seen.push(...page.results.map((item: Record<string, string>) => item[name]!))
+    next = page.next === null ? null : page.next.slice(api.url.length)
+  }
+  report(`${what}, ${figures.pages} pages`, figures)
+  assert.equal(new Set(seen).size, seen.length, 'no page repeats')
+  return seen
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of many shapes
+async function timed(api: ManagementApi, path: string, what: string): Promise<any> {
+  const turns = watchTurns()
+  const { status, body } = await read(api.url + path)
+  report(what, { ...turns.end(), bytes: body.length })
+  assert.equal(status, 200, body.toString().slice(0, 300))
+  return JSON.parse(body.toString())
+}
+
+function report(what: string, { turnMs, bytes }: { turnMs: number; bytes?: number }): void {
+  const size = bytes === undefined ? '' : `, ${(bytes / 2 ** 20).toFixed(2)} MiB at most`
+  console.log(`${what}: ${turnMs.toFixed(1)} ms of the longest turn${size}`)
+  assert.ok(turnMs < turnMsMax, `${what}: ${turnMs} ms in one turn`)
+}
+
+/** The answer as it came, so that reading it costs this thread next to nothing. */
+function read(address: string): Promise<{ status: number; body: Buffer }> {
+  return new Promise((resolve, reject) => {
+    get(address, { headers: { authorization: `Bearer ${allScopesKey}` } }, response => {
+      const pieces: Buffer[] = []
+      response.on('data', piece => pieces.push(piece))
+      response.on('end', () => resolve({ status: response.statusCode!, body: Buffer.concat(pieces) }))
+      response.on('error', reject)
+    }).on('error', reject)
+  })
+}
+
+/** The longest turn of this thread's event loop by its own CPU time, however busy the machine is. */
+function watchTurns(): { end(): { turnMs: number } } {
+  const threadMs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  }
+  let longestMs = 0
+  let lastMs = threadMs()
+  let isWatching = true
+  const look = () => {
+    const nowMs = threadMs()
+    longestMs = Math.max(longestMs, nowMs - lastMs)
+    lastMs = nowMs
+    if (isWatching) setImmediate(look)
+  }
+  setImmediate(look)
+  return {
+    end: () => {
+      isWatching = false
+      return { turnMs: longestMs }
+    },
+  }
+}
+
+function seedSqlite(dataFolder: string): void {
+  const db = new Database(stateFileOf(dataFolder))
+  const series = (n: number, from: number) =>
+    `(WITH RECURSIVE s (i) AS (SELECT ${from} UNION ALL SELECT i + 1 FROM s WHERE i < ${n}) SELECT i FROM s) AS s`
+  for (const [text, values] of seeds(series, () => '?')) db.prepare(text).run(...values)
+  db.close()
+}
+
+/** One person with very many ids, persons of 640 KiB, and groups as large. */
+function seeds(
+  series: (last: number, first: number) => string,
+  param: (place: number) => string,
+): [text: string, values: string[]][] {
+  const person =
+    'INSERT INTO person (id, project_id, uuid, properties, property_marks, created_at, is_identified, version, last_seen_at)'
+  const uuid = giant.slice(0, 24)
+  return [
+    [`${person} VALUES (1, 1, ${param(1)}, '{}', '[]', 0, 0, 0, 0)`, [giant]],
+    [
+      `INSERT INTO person_distinct_id (project_id, distinct_id, person_id, version)
+        SELECT 1, '0190b7a5-6b2e-7c3d-9f10-' || (100000000000 + i), 1, 0 FROM ${series(idCount, 1)}`,
+      [],
+    ],
+    [
+      `${person} SELECT i + 1, 1, ${param(1)} || (900000000000 + i), ${param(2)}, '[]', 0, 0, 0, 0
+        FROM ${series(largeCount, 1)}`,
+      [uuid, properties],
+    ],
+    [
+      `INSERT INTO person_distinct_id (project_id, distinct_id, person_id, version)
+        SELECT 1, 'large ' || i, i + 1, 0 FROM ${series(largeCount, 1)}`,
+      [],
+    ],
+    [
+      `INSERT INTO "group" (project_id, group_type_index, group_key, group_properties, property_marks, created_at, version)
+        SELECT 1, 0, 'g' || i, ${param(1)}, '[]', i / 7, 1 FROM ${series(largeCount, 1)}`,
+      [properties],
+    ],
+  ]
+}
+
+async function insertLargeEvents(store: EventStore, count: number): Promise<void> {
+  const text = JSON.stringify({ text: 'x'.repeat(900_000) })
+  const nothing = { pendingEvents: [], overrides: [], replays: [], rejected: [] }
+  for (let first = 0; first < count; first += 20) {
+    const events = Array.from({ length: Math.min(20, count - first) }, (_, index) =>
+      anEvent({
+        distinctId: `d${first + index}`,
+        timestampMs: 1_770_000_000_000 + first + index,
+        propertiesJson: text,
+      }),
+    )
+    await store.insert({ ...nothing, events })
+  }
+}
