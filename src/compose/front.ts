@@ -233,7 +233,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     clock,
     rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
   }
-  const healthDeps = composeHealth({ config, definitions, ownLog, metrics, host })
+  const healthDeps = composeHealth({ config, definitions, ownLog, logReader, metrics, host })
   const serverKeys = {
     keyCheck,
     findProject: (token: string) => definitions.findByToken(token),

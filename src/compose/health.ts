@@ -1,7 +1,8 @@
 // What a front says of itself: whether its parts work, and its numbers beside those of the other processes.
 
 import type { HealthDeps } from '#http/handlers/health.ts'
-import type { EventLogHealth, LogCondition } from '#ports/event-log.ts'
+import type { EventLogHealth, EventLogReader, LogCondition } from '#ports/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
 import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 import type { Config } from '../config.ts'
@@ -11,27 +12,54 @@ export function composeHealth(deps: {
   readonly definitions: { isServing(): boolean }
   /** Null: the log is another's. */
   readonly ownLog: EventLogHealth | null
+  readonly logReader: Pick<EventLogReader, 'losses' | 'room'>
   readonly metrics: Metrics
   readonly host: {
     processingState(): string
     otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
   }
 }): HealthDeps {
-  const { config, definitions, ownLog, metrics, host } = deps
+  const { config, definitions, ownLog, logReader, metrics, host } = deps
   return {
-    readiness: () => {
+    readiness: async () => {
+      const lostCount = await countLost(logReader)
       const condition = ownLog?.condition() ?? { state: 'ok' }
       return {
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
         capture: captureState(condition, config),
         processing: host.processingState(),
         ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
+        ...(lostCount > 0 && { lost_records: lostCount }),
       }
     },
     metricsText: async () => {
+      await measureRoom(logReader, metrics)
       const own = await metrics.registry.getMetricsAsJSON()
       return aggregateMetrics([own, ...(await host.otherMetrics(own))])
     },
+  }
+}
+
+/** A disk that does not answer is told of by `capture`; what it kept of losses is not known then. */
+async function countLost(log: Pick<EventLogReader, 'losses'>): Promise<number> {
+  try {
+    return (await log.losses()).reduce((sum, { fromOffset, toOffset }) => sum + toOffset - fromOffset, 0)
+  } catch (error) {
+    if (error instanceof PortError) return 0
+    throw error
+  }
+}
+
+/** What could not be measured keeps its last figure, and counts as a failure of the log. */
+async function measureRoom(log: Pick<EventLogReader, 'room'>, metrics: Metrics): Promise<void> {
+  try {
+    const { bytes, bytesMax, freeBytes } = await log.room()
+    metrics.logBytes.set(bytes)
+    metrics.logBytesMax.set(bytesMax)
+    metrics.diskFreeBytes.set(freeBytes)
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    metrics.dependencyFailures.inc({ port: error.port, code: error.code })
   }
 }
 

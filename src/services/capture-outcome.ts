@@ -35,9 +35,9 @@ export type CaptureOutcome =
   | { readonly kind: 'refused'; readonly refusal: EventRefusal; readonly index: number; readonly field: string }
   /**
    * Nothing, or after a timeout perhaps all, is stored; the same request may be sent again. `isProjectUnknown`: whose key it
-   * has could not be found out, so nothing is counted.
+   * has could not be found out, so nothing is counted. `reason`: which limit is reached, if that is why.
    */
-  | { readonly kind: 'unavailable'; readonly isProjectUnknown?: true }
+  | { readonly kind: 'unavailable'; readonly isProjectUnknown?: true; readonly reason?: string }
 
 export type OverQuota = Pick<LeftOut, 'count' | 'events' | 'marks'>
 

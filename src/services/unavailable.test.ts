@@ -26,6 +26,12 @@ describe('a store that fails while something is accepted', () => {
     assert.deepEqual(values[0], { labels: { port: 'event-log', code: 'full' }, value: 4 })
   })
 
+  it('says which limit is reached', () => {
+    const { unavailable } = start()
+    const full = new PortError('event-log', 'full', new Error('PENNON_LOG_MAX_BYTES is reached'))
+    assert.deepEqual(unavailable(full), { kind: 'unavailable', reason: 'PENNON_LOG_MAX_BYTES is reached' })
+  })
+
   it('is not what sending again does not mend', () => {
     const { lines, unavailable } = start()
     for (const error of [new PortError('log', 'corrupt'), new PortError('log', 'conflict'), new TypeError('ours')])

@@ -8,6 +8,12 @@ import type { Metrics } from '#telemetry/metrics.ts'
 /** One line per this long while a store refuses; the counters tell the rest. */
 const complaintPauseMs = 60_000
 
+export interface Unavailable {
+  readonly kind: 'unavailable'
+  /** Which limit is reached, by the name of its setting. */
+  readonly reason?: string
+}
+
 /**
  * @param of `what`: what cannot be accepted, in the plural; `nowMs`: for how often a line is logged.
  * @returns asked of each error. It throws what sending again does not mend: damage, a conflict, what no port has thrown.
@@ -17,7 +23,7 @@ export function createUnavailable(of: {
   readonly nowMs: () => number
   readonly metrics: Metrics
   readonly logger: Logger
-}): (error: unknown) => { readonly kind: 'unavailable' } {
+}): (error: unknown) => Unavailable {
   const { what, nowMs, metrics, logger } = of
   let complaintFromMs = Number.NEGATIVE_INFINITY
   return error => {
@@ -28,6 +34,8 @@ export function createUnavailable(of: {
       complaintFromMs = failedAtMs + complaintPauseMs
       logger.error({ err: error }, `${what} cannot be accepted; clients are told to send them again`)
     }
-    return { kind: 'unavailable' }
+    // What an operator has to see to: the setting is named to whoever asks, too.
+    const reason = error.code === 'full' && error.cause instanceof Error ? error.cause.message : null
+    return { kind: 'unavailable', ...(reason !== null && { reason }) }
   }
 }

@@ -167,6 +167,24 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['lane'],
       registers,
     }),
+    logBytes: new Gauge({
+      name: 'pennon_log_bytes',
+      help: 'Bytes of the log on the disk, both lanes together.',
+      aggregator: 'max',
+      registers,
+    }),
+    logBytesMax: new Gauge({
+      name: 'pennon_log_limit_bytes',
+      help: 'PENNON_LOG_MAX_BYTES.',
+      aggregator: 'max',
+      registers,
+    }),
+    diskFreeBytes: new Gauge({
+      name: 'pennon_disk_free_bytes',
+      help: 'Free bytes of the disk that the log lies on.',
+      aggregator: 'max',
+      registers,
+    }),
     dependencyFailures: new Counter({
       name: 'pennon_dependency_failures_total',
       help: 'Failures of a store, by port and code.',

@@ -42,6 +42,9 @@ it('shows build, start and every counter that an alert may ask for, before anyth
   ])
     assert.equal(value(series), 0, series)
 
+  assert.equal(value('pennon_log_limit_bytes'), 10 * 1024 ** 3)
+  for (const gauge of ['pennon_log_bytes', 'pennon_disk_free_bytes']) assert.ok(value(gauge) > 0, gauge)
+
   await fetch(`${pennon.url}/decide?v=3`, { method: 'POST', body: '{}' })
   const buckets = (await scrape()).match(/pennon_request_seconds_bucket\{le="0\.000\d*",route="flags"\}/g)
   assert.equal(buckets?.length, 3, 'buckets below a millisecond')

@@ -1,7 +1,7 @@
 // The instance that runs already, or the ports that a start would take.
 
 import { createServer } from 'node:net'
-import { isWorking } from '#http/handlers/health.ts'
+import { isWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
 import type { Config } from '../../config.ts'
 import { type LockHolder, readLockHolder } from '../../processes/data-lock.ts'
 import { bad, type Finding, good, reasonOf } from './finding.ts'
@@ -31,11 +31,16 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
   const url = `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${config.port}/_readiness`
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerMsMax) })
-    const readiness = (await response.json()) as Record<string, string>
-    const troubles = Object.entries(readiness).filter(([, state]) => !isWorking(state))
+    const readiness = (await response.json()) as Readiness
+    const troubles = readinessParts
+      .map(part => [part, readiness[part]] as const)
+      .filter(([, state]) => !isWorking(state))
     const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
+    const { capture_reason: reason, lost_records: lostCount = 0 } = readiness
+    if (troubles.length === 0 && lostCount > 0)
+      return bad('instance', `${running}; ${lostCount} accepted records of its log are missing`, lostRemedy)
     if (troubles.length === 0) return good('instance', `${running}; flags, capture and processing are ok`)
-    const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}`
+    const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reason === undefined ? '' : ` (${reason})`}`
     return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {
     return bad(
@@ -46,10 +51,14 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
   }
 }
 
+const lostRemedy =
+  'log/lost-records.jsonl in the data folder says which, and in which file: have them sent again if you can, then remove that file'
+
 /** What the parts of `/_readiness` ask for. */
 function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
     return 'make room on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
+  if (state === 'log_files_removed') return 'start Pennon again; what is missing is counted then'
   if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
   return `look at the log for why ${part} is ${state}`
 }

@@ -205,7 +205,7 @@ async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Excha
       sendError(exchange.reply, captureErrors.unknownApiKey)
       break
     case 'unavailable':
-      refuseForNow(exchange)
+      refuseForNow(exchange, outcome.reason)
   }
 }
 
@@ -222,9 +222,10 @@ function verdictsAfter(given: RequestVerdicts, outcome: CaptureOutcome): ItemVer
 }
 
 /** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
-function refuseForNow({ reply, random }: Exchange): void {
+function refuseForNow({ reply, random }: Exchange, reason?: string): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
-  sendError(reply, captureErrors.transient)
+  const { transient } = captureErrors
+  sendError(reply, reason === undefined ? transient : { ...transient, detail: `${transient.detail}: ${reason}` })
 }
 
 function decodeInline(input: CaptureInput): DecodedCapture {

@@ -12,10 +12,12 @@ export interface Readiness {
   readonly processing: string
   /** A sentence for people: why `capture` does not work, and which setting or file it is about. */
   readonly capture_reason?: string
+  /** Accepted events that the log has lost since somebody last removed its list of them; there only where there are some. */
+  readonly lost_records?: number
 }
 
 export interface HealthDeps {
-  readonly readiness: () => Readiness
+  readonly readiness: () => Readiness | Promise<Readiness>
   /** Prometheus text of this process and of those it supervises. */
   readonly metricsText: () => Promise<string>
 }
@@ -24,10 +26,10 @@ export interface HealthDeps {
 export function healthRoutes(deps: HealthDeps): Route[] {
   return [
     open('GET', '/_liveness', (_request, reply) => sendJson(reply, 200, '{"status":"ok"}')),
-    open('GET', '/_readiness', (request, reply) => {
+    open('GET', '/_readiness', async (request, reply) => {
       const misread = misreadQuery(request.query as Query)
       if (misread !== null) return sendError(reply, misread)
-      const readiness = deps.readiness()
+      const readiness = await deps.readiness()
       sendJson(reply, isReady(readiness, request.query as Query) ? 200 : 503, JSON.stringify(readiness))
     }),
   ]
@@ -75,6 +77,9 @@ function isReady(readiness: Readiness, query: Query): boolean {
 /** Nothing is refused: of `import_only`, what is not taken is answered 200. Source: docs/operating/quotas.md, import-only mode. */
 const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
 
+/** Names of the parts, without what is said beside them. */
+export const readinessParts = parts
+
 /** Whether a part of `Readiness` does what it is set up to do. */
 export function isWorking(state: string): boolean {
   return workingStates.has(state)
@@ -84,6 +89,10 @@ function requiredParts(query: Query): readonly string[] {
   return [query[parameter] ?? []].flat().filter(part => part !== '')
 }
 
-function open(method: 'GET', path: string, handler: (request: FastifyRequest, reply: FastifyReply) => void): Route {
+function open(
+  method: 'GET',
+  path: string,
+  handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
+): Route {
   return { method, path, access: 'open', group: 'health', bodyLimitBytes: 1_024, handler }
 }

@@ -1,0 +1,89 @@
+// The log under a disk that answers with errors: events are refused for as long, readiness says so, flags go on, and afterwards events are taken again without a start.
+
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { test } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+
+test('says that capture is down while syncs fail, once a minute in its lines, and stops with 0', async t => {
+  if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
+  const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
+  t.after(() => pennon.killTree())
+  assert.equal(await capture(pennon), 200)
+  let tracer = await failSyncs(pennon.pid)
+  t.after(() => tracer.kill('SIGKILL'))
+  await eventually(async () => (await capture(pennon)) === 503)
+  const refused = await Promise.all(Array.from({ length: 20 }, () => capture(pennon)))
+  assert.deepEqual(new Set(refused), new Set([503]))
+  assert.deepEqual(await readiness(pennon), { status: 503, capture: 'log_unavailable' })
+  const flags = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+  assert.equal(flags.status, 200)
+  const lines = pennon
+    .output()
+    .split('\n')
+    .filter(line => /a commit failed|cannot be accepted/.test(line))
+  assert.ok(lines.length >= 1 && lines.length <= 4, `${lines.length} lines of 21 refused requests`)
+
+  await endOf(tracer)
+  await eventually(async () => (await readiness(pennon)).capture === 'ok', { what: 'recovery without requests' })
+  assert.equal(await capture(pennon), 200)
+
+  tracer = await failSyncs(pennon.pid)
+  await eventually(async () => (await capture(pennon)) === 503)
+  process.kill(pennon.pid, 'SIGTERM')
+  assert.equal(await pennon.stop(), 0)
+})
+
+async function capture(pennon: Pennon): Promise<number> {
+  const response = await pennon.post('/e/', { api_key: testProjectKey, event: 'probe', distinct_id: 'probe' })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function readiness(pennon: Pennon): Promise<{ status: number; capture: string }> {
+  const response = await fetch(`${pennon.url}/_readiness?require=capture`)
+  const { capture } = (await response.json()) as { capture: string }
+  return { status: response.status, capture }
+}
+
+/** What the disk would answer: each sync of the process fails. */
+async function failSyncs(pid: number): Promise<ChildProcess> {
+  const tracer = spawn(
+    'strace',
+    [
+      '-f',
+      '-p',
+      String(pid),
+      '-e',
+      'trace=fdatasync,fsync',
+      '-e',
+      'inject=fdatasync,fsync:error=EIO',
+      '-o',
+      '/dev/null',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  let said = ''
+  tracer.stderr!.on('data', chunk => {
+    said += chunk
+  })
+  await eventually(() => said.includes('attached'), { what: `strace (${said})` })
+  return tracer
+}
+
+async function endOf(tracer: ChildProcess): Promise<void> {
+  const ended = once(tracer, 'exit')
+  tracer.kill('SIGINT')
+  await ended
+}
+
+function hasStrace(): boolean {
+  try {
+    execFileSync('strace', ['-V'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
