@@ -261,7 +261,9 @@ class HeldSegments {
       for (const { segment, database } of held) {
         const name = join('log', lane, basename(segment.path))
         if (database === null) {
-          if (existsSync(segment.path)) await writer.addFile(name, segment.path)
+          // With its side file, which may hold what it lacks.
+          for (const suffix of ['', '-wal'])
+            if (existsSync(segment.path + suffix)) await writer.addFile(name + suffix, segment.path + suffix)
           continue
         }
         await copyDatabase(database, draft)
@@ -275,13 +277,15 @@ class HeldSegments {
   }
 
   #hold(segment: SegmentName): HeldSegment {
+    let why = 'it was set aside'
     try {
-      return { segment, database: holdDatabase(segment.path) }
+      if (segment.form !== 'damaged') return { segment, database: holdDatabase(segment.path) }
     } catch (cause) {
       if (!String((cause as { code?: string }).code).startsWith('SQLITE_')) throw cause
-      this.warnings.push(`${segment.path} is damaged (${(cause as Error).message}) and was copied as it is.`)
-      return { segment, database: null }
+      why = (cause as Error).message
     }
+    this.warnings.push(`${segment.path} is damaged (${why}) and was copied as it is.`)
+    return { segment, database: null }
   }
 
   #sizes(): number[] {

@@ -136,6 +136,25 @@ describe('a backup beside a running instance', () => {
     assert.deepEqual([twice.exitCode, /is there already/.test(twice.stderr)], [2, true], twice.stderr)
   })
 
+  it('copies a damaged segment of the log as it is, says so, and keeps the rest', async t => {
+    const folder = testFolder(t)
+    const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
+    await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
+    await original.caughtUp()
+    assert.equal(await original.stop(), 0)
+    const segment = join(folder, 'original', 'log', 'main', '0000000000000000.db')
+    const bytes = readFileSync(segment).fill('x', 0, 4096)
+    writeFileSync(segment, bytes)
+    const { exitCode, stdout, stderr } = await runCommand(settingsOf(folder, 'original'), 'backup', file)
+    assert.equal(exitCode, 0, stderr)
+    assert.match(stdout, /0000000000000000\.db is damaged .* copied as it is/)
+    await restored(folder, 'restored', file)
+    assert.deepEqual(readFileSync(join(folder, 'restored', 'log', 'main', '0000000000000000.db')), bytes)
+    const copy = await started(t, folder, 'restored')
+    const { results } = await copy.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/')
+    assert.equal(results.length, 1)
+  })
+
   it('is refused with the name of the damaged file inside, and before anything is changed', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
