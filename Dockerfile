@@ -11,7 +11,7 @@ WORKDIR /opt/pennon
 COPY package.json package-lock.json .npmrc NOTICE ./
 COPY bin bin
 COPY scripts scripts
-# `npm ci --omit=dev`, and a note that it was done, by which bin/pennon knows that nothing is missing.
+# `npm ci --omit=dev`, by whose own list of packages bin/pennon knows that nothing is missing.
 RUN node scripts/ensure-installed.mjs --production
 COPY src src
 
