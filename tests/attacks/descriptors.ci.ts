@@ -82,6 +82,8 @@ describe('more connections than a process may have files', () => {
     attacks.push(others)
     await eventually(() => others.sockets.every(socket => socket.bytesRead > 0))
     attacks.push(await rawConnections({ port: pennon.port, count: 4 * openFilesMax, text: partOfBody }))
+    // The process that supervises them accepts for both, and hands over one after the other.
+    await eventually(() => openFiles(pennon.pid) < 200, { what: 'the connections at the fronts' })
     const answered = await bystander(pennon, { rounds: 40, localAddress: '127.0.0.2' })
     const files = fronts.map(openFiles)
     t.diagnostic(`${4 * openFilesMax} connections to 2 fronts, ${files} files; ${figures(answered)}`)

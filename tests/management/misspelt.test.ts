@@ -170,4 +170,15 @@ describe('a body that is no JSON', () => {
       assert.match(refused.body.detail, place)
     }
   })
+
+  it('is missed where there is none and something is to be made of it, and nothing is made', async t => {
+    const api = await startManagement(t)
+    for (const path of ['cohorts', 'feature_flags', 'surveys', 'experiments', 'early_access_feature']) {
+      const { status, body } = await api.call('POST', `/api/projects/@current/${path}/`)
+      assert.deepEqual([status, body.code, body.attr], [400, 'required', null], path)
+      assert.match(body.detail, /has no body/)
+    }
+    assert.equal((await api.call('GET', '/api/projects/@current/cohorts/')).body.count, 0)
+    assert.equal((await api.call('PATCH', '/api/projects/@current/')).status, 200, 'elsewhere it is {}')
+  })
 })

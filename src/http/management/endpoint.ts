@@ -154,6 +154,9 @@ function findProjectOf(
   return /^\d{1,15}$/.test(projectId) ? management.findProject(Number(projectId)) : Promise.resolve(null)
 }
 
+/** Elsewhere an empty body is `{}`; of what is to be made nothing could be said with less help than of its first field. */
+const noBody = wireError(400, 'required', 'The request has no body: send a JSON object that says what is to be made.')
+
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
   const parseBody =
     endpoint.body === undefined
@@ -163,9 +166,11 @@ function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: Endpoint
           takesForms: endpoint.takesForms === true,
           ...(endpoint.wrongNames === undefined ? {} : { wrongNames: endpoint.wrongNames }),
         })
+  const makesSomething = endpoint.body !== undefined && endpoint.method === 'POST' && endpoint.success.status === 201
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {
     const query = readQuery(endpoint.query ?? {}, request.query as object)
     if (!query.ok) return refusal(query.error)
+    if (makesSomething && (request.body as Buffer).length === 0) return refusal(noBody)
     const body = await parseBody?.(request.body as Buffer, request.headers['content-type'] ?? '')
     if (body?.ok === false) return refusal(body.error)
     return {
