@@ -2,7 +2,6 @@
 // it reaches or the place of a flag that it tests is another one. The tests and keys that flags share live on with it.
 
 import type { ProjectCohorts } from '../cohorts/compile-cohorts.ts'
-import type { JsonObject } from '../json.ts'
 import { isSameJson } from '../json-equal.ts'
 import type { CompiledFlag } from './compile-flag.ts'
 import type { ReachedCohort } from './compiled-cohort.ts'
@@ -68,12 +67,26 @@ export function isReusable(
   positionOfId: ReadonlyMap<number, number>,
   reach: (cohortId: number) => ReachedCohort['cohort'],
 ): boolean {
-  if (entry.flag !== flag && !isSameJson(entry.flag as unknown as JsonObject, flag as unknown as JsonObject))
-    return false
+  if (!isSameFlag(entry.flag, flag)) return false
   const { dependencyIds } = entry.compiled
   // Each cohort is asked for, so that those that are told of for the first time are told of here.
   const areCohortsSame = entry.cohorts.map(([id, cohort]) => reach(id) === cohort)
   return (
     areCohortsSame.every(Boolean) && dependencyIds.every((id, index) => positionOfId.get(id) === entry.positions[index])
+  )
+}
+
+/** In all that `compileFlag` reads. The filters last: they are the only ones that take long. */
+function isSameFlag(a: Flag, b: Flag): boolean {
+  return (
+    a === b ||
+    (a.key === b.key &&
+      a.version === b.version &&
+      a.hasExperiment === b.hasExperiment &&
+      a.evaluationRuntime === b.evaluationRuntime &&
+      a.bucketingIdentifier === b.bucketingIdentifier &&
+      a.ensureExperienceContinuity === b.ensureExperienceContinuity &&
+      isSameJson([...a.evaluationContexts], [...b.evaluationContexts]) &&
+      isSameJson(a.filters, b.filters))
   )
 }
