@@ -130,7 +130,7 @@ export function wholeNumberParam(options: {
   maximum?: number
 }): QueryParam<number | undefined> {
   const { description, minimum, clampTo = Number.MAX_SAFE_INTEGER, maximum } = options
-  const schema = Type.Integer({ description, minimum, ...(maximum === undefined ? {} : { maximum }) })
+  const schema = Type.Integer({ description, minimum, maximum: maximum ?? Number.MAX_SAFE_INTEGER })
   return optional(schema, (text, name) => {
     const value = /^-?\d{1,18}$/.test(text) ? Number(text) : Number.NaN
     if (Number.isNaN(value)) return err(invalid(name, 'A valid whole number is required.'))
@@ -153,7 +153,8 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
 export function refusedParam(instead: string): QueryParam<undefined> {
   const description = `Not served: ${instead}`
   return {
-    schema: Type.String({ description, deprecated: true }),
+    // Only empty, which is absent.
+    schema: Type.String({ description, deprecated: true, maxLength: 0 }),
     required: false,
     read: (text, name) => (text === undefined ? ok(undefined) : err(invalidInput(name, description))),
   }

@@ -7,6 +7,7 @@ export type Json = Record<string, unknown>
 
 export const ref = (name: string): Json => ({ $ref: `#/components/schemas/${name}` })
 export const list = (items: Json): Json => ({ type: 'array', items })
+const someOf = (items: Json): Json => ({ ...list(items), minItems: 1 })
 export const text: Json = { type: 'string' }
 const orNull = (schema: Json): Json => ({ anyOf: [schema, { type: 'null' }] })
 const anyValue: Json = {}
@@ -184,16 +185,16 @@ const wireShapes: Readonly<Record<string, Json>> = {
     anyOf: [
       { allOf: [ref('CaptureEvent'), object({ api_key: apiKey, token: apiKey })] },
       ref('BatchRequest'),
-      list(ref('CaptureEvent')),
+      someOf(ref('CaptureEvent')),
     ],
   },
   BatchRequest: object(
     {
-      ...{ api_key: apiKey, token: apiKey, batch: list(ref('CaptureEvent')) },
+      ...{ api_key: apiKey, token: apiKey, batch: someOf(ref('CaptureEvent')) },
       historical_migration: { type: 'boolean', description: 'An import: never charged, times are taken as written.' },
       sent_at: text,
     },
-    ['batch'],
+    ['api_key', 'batch'],
   ),
   CaptureAnswer: object(
     {
@@ -219,7 +220,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
   }),
   ReplayRequest: {
     description: 'A `$snapshot` event or a list of them, with `$session_id`. Source: docs/wire/ingestion.md 1.8.',
-    anyOf: [ref('CaptureEvent'), list(ref('CaptureEvent')), ref('BatchRequest')],
+    anyOf: [ref('CaptureEvent'), someOf(ref('CaptureEvent')), ref('BatchRequest')],
   },
   OfrepRequest: object({
     context: {

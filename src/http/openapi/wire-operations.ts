@@ -33,7 +33,7 @@ const evaluationQuery = {
 } satisfies WireOperation['query']
 
 function evaluation(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
-  const common = { tag: 'flags', query: evaluationQuery }
+  const common = { tag: 'flags' }
   const summary = endpoint === 'flags' ? 'Evaluate flags for one person.' : 'Evaluate flags, as older SDKs ask.'
   return [
     [
@@ -42,6 +42,7 @@ function evaluation(endpoint: 'decide' | 'flags'): [string, WireOperation][] {
         ...common,
         id: `evaluate_${endpoint}`,
         summary,
+        query: evaluationQuery,
         description: `${inBody} Also gzip, base64 and forms, as SDKs send them.`,
         body: ref('EvaluationRequest'),
         success: { schema: ref('EvaluationResponse') },
@@ -67,6 +68,7 @@ const captureQuery = {
   compression: { type: 'string' },
   verbose: { type: 'string', description: '1: the answer tells what became of each event, and stores the good ones.' },
 } satisfies WireOperation['query']
+const captureByGetQuery = { ...captureQuery, data: { ...captureQuery.data, required: true } }
 const captureStatuses = {
   ...refused,
   ...noSuchKey,
@@ -86,7 +88,15 @@ function capture(path: string, id: string, summary: string): [string, WireOperat
   const body = path === '/batch' || path === '/i/v0/ai/batch' ? ref('BatchRequest') : ref('CaptureRequest')
   return [
     [`POST ${path}`, { ...common, id, summary, body }],
-    [`GET ${path}`, { ...common, id: `${id}_by_get`, summary: `${summary} In the address, as old pages send it.` }],
+    [
+      `GET ${path}`,
+      {
+        ...common,
+        id: `${id}_by_get`,
+        query: captureByGetQuery,
+        summary: `${summary} In the address, as old pages send it.`,
+      },
+    ],
   ]
 }
 
@@ -193,7 +203,12 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
   [
     'GET /s',
     {
-      ...{ id: 'session_replay_by_get', tag: 'capture', summary: 'The same, in the address.', query: captureQuery },
+      ...{
+        id: 'session_replay_by_get',
+        tag: 'capture',
+        summary: 'The same, in the address.',
+        query: captureByGetQuery,
+      },
       ...{ description: inBody, success: { schema: ref('CaptureAnswer') }, statuses: captureStatuses },
     },
   ],
