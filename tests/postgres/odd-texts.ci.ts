@@ -26,6 +26,7 @@ describe('odd texts', { skip: noPostgres() }, () => {
     }
     assert.deepEqual(statuses, [200, 200, 400])
     assert.equal(persons.length, 2)
+    assert.ok(JSON.stringify(persons).includes(String.raw`"name":"a\u0000b`), 'properties keep NUL')
     assert.deepEqual(
       rejected.map(({ reason }) => reason),
       ['invalid_json'],
@@ -77,6 +78,7 @@ async function whatIsLeft(t: TestContext, settings: Record<string, string>): Pro
     tags: [odd],
     filters: { groups: [{ properties: [{ key: 'name', type: 'person', operator: 'exact', value: odd }] }] },
   })
+  const beside = await besideFlags(pennon)
   const project = await pennon.api<Record<string, unknown>>('PATCH', '/api/projects/@current/', { name: odd })
   const decided = []
   for (const distinctId of ['plain', `id${odd}`, `id${odd}`.replaceAll('\0', '\ufffd'), 'nobody\0'])
@@ -95,6 +97,8 @@ async function whatIsLeft(t: TestContext, settings: Record<string, string>): Pro
     flag: [flag.name, flag.tags, flag.filters],
     project: project.name,
     decided,
+    beside,
+    ids: await idsOfAll(pennon),
   }
 }
 
@@ -117,6 +121,39 @@ async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]
   const changing =
     /"(id|uuid|created_at|captured_at|last_seen|timestamp|received_at|person_created_at|import_job_id|rejectId)":(?:"[^"]*"|\d+),?/g
   return results.map(result => JSON.parse(JSON.stringify(result).replaceAll(changing, '').replaceAll(',}', '}')))
+}
+
+/** What stands beside flags, with odd texts at every depth, and members by ids that hold them. */
+async function besideFlags(pennon: Pennon): Promise<unknown> {
+  const path = '/api/projects/@current'
+  const filters = { properties: { type: 'AND', values: [{ key: odd, type: 'person', operator: 'exact', value: odd }] } }
+  const bodies: [string, object][] = [
+    ['cohorts', { name: odd, description: odd, filters }],
+    ['cohorts', { name: 'members', is_static: true, distinct_ids: [`id${odd}`, `nobody${odd}`, 'plain\ud800'] }],
+    ['surveys', { name: odd, description: odd, type: 'popover', questions: [{ type: 'open', question: odd }] }],
+    ['early_access_feature', { name: odd, description: odd }],
+    ['experiments', { name: odd, description: odd, feature_flag_key: 'odd-experiment' }],
+  ]
+  const made: unknown[] = []
+  for (const [what, body] of bodies) {
+    const answer = await pennon.api<Record<string, unknown>>('POST', `${path}/${what}/`, body)
+    made.push([what, answer.name, answer.description, answer.filters, answer.members, answer.questions, answer.code])
+  }
+  const csv = `distinct_id\nid${odd.replaceAll('"', '""')}\nplain\n`
+  const { members } = await pennon.api<Record<string, unknown>>('PATCH', `${path}/cohorts/2/`, { csv })
+  return JSON.parse(JSON.stringify([...made, members]).replaceAll(/"id":"[0-9a-f-]{36}"/g, '"id":""'))
+}
+
+/** The ids of every person, by the list of each. */
+async function idsOfAll(pennon: Pennon): Promise<unknown[]> {
+  const path = '/api/projects/@current/persons'
+  const { results } = await pennon.api<{ results: { uuid: string }[] }>('GET', `${path}/`)
+  const lists: unknown[] = []
+  for (const { uuid } of results) {
+    const page = await pennon.api<{ results: unknown }>('GET', `${path}/${uuid}/distinct_ids/`)
+    lists.push(page.results)
+  }
+  return lists
 }
 
 /** Reasons of the rejects whose ids the warnings name. */
