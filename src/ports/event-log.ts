@@ -57,6 +57,8 @@ export interface LogLoss {
   /** What they lay in, where it is there: damaged. */
   readonly file: string | null
   readonly noticedAtMs: number
+  /** Of a record that is there and whose checksum fails: its bytes, base64, as far as they are kept. It is a reject as well. */
+  readonly body?: string
 }
 
 export interface LogChunk {

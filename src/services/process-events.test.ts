@@ -285,6 +285,10 @@ describe('processing the log', () => {
       [...world.events.rejected.values()].map(({ reason, body }) => [reason, body]),
       [['log_record_damaged', 'broken']],
     )
+    const body = Buffer.from('broken').toString('base64')
+    assert.deepEqual(await world.log.losses(), [
+      { lane: 'main', fromOffset: 1, toOffset: 2, file: null, noticedAtMs: world.clock.nowMs(), body },
+    ])
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })
   })
 

@@ -59,6 +59,8 @@ export const processorLimits: ProcessorLimits = {
   tellEveryMs: 250,
 }
 
+/** Of a damaged record, beside the log. */
+const keptBytesMax = 16 * 1024
 /** A chunk is never made smaller than this for being slow or large. */
 const recordCountMin = 50
 /** A chunk that turns out to write too much is applied twice, so chunks stay a little below. */
@@ -219,6 +221,18 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return loss
   }
 
+  /** As `keepMissing`: records that are there, and of which nothing tells whose they are. */
+  async function keepDamaged({ lane, firstOffset, records }: LogChunk, signal: AbortSignal): Promise<void> {
+    for (const [index, record] of records.entries()) {
+      if (record.kind !== 'damaged') continue
+      const fromOffset = firstOffset + index
+      const body = Buffer.from(record.body.subarray(0, keptBytesMax)).toString('base64')
+      const loss = { lane, fromOffset, toOffset: fromOffset + 1, file: null, noticedAtMs: clock.nowMs(), body }
+      await patiently(signal, 'waiting_for_log', () => log.keepLoss(loss))
+      logger.error({ lane, offset: fromOffset }, 'a record of the log is damaged and becomes a reject')
+    }
+  }
+
   async function processIfAny(chunk: LogChunk, recordCountMax: number, signal: AbortSignal) {
     const { lane } = chunk
     if (chunk.records.length === 0 && chunk.firstOffset <= positions.get(lane)!) {
@@ -228,6 +242,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     await options.faultPoint?.('read')
     const startedMs = performance.now()
     let missing = await keepMissing(chunk, signal)
+    if (chunk.records.some(({ kind }) => kind === 'damaged')) await keepDamaged(chunk, signal)
     let committedCount = 0
     let largestPartCount = 0
     let isTooLarge = false

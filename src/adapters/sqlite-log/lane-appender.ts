@@ -166,7 +166,7 @@ export class LaneAppender {
   /** First the mark, then the look: see `set-aside.ts`. */
   #acknowledge(segment: WritableSegment, endOffset: number): void {
     this.#mark.write(endOffset)
-    switch (segment.whereabouts()) {
+    switch (segment.whereaboutsAtCommit()) {
       case 'here':
         return
       case 'gone':
@@ -268,9 +268,14 @@ class WritableSegment {
   readonly #busyTimeoutMs: number
   /** The files as they were when they were opened: the segment and its side file, which holds the newest commits. */
   readonly #files: readonly { readonly path: string; readonly inode: number }[]
+  readonly #folder: string
+  /** As they were when all files had their names. */
+  #folderInode = 0
+  #folderChangedAtMs = 0
 
   constructor(name: SegmentName, busyTimeoutMs: number) {
     this.name = name
+    this.#folder = dirname(name.path)
     this.#busyTimeoutMs = busyTimeoutMs
     this.#db = openSegment(name.path, 'write', busyTimeoutMs)
     this.#begin = this.#db.prepare('BEGIN IMMEDIATE')
@@ -333,11 +338,21 @@ class WritableSegment {
     this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
   }
 
+  /** As `whereabouts`, at the price of one look: whatever happens to a name in a folder changes the folder's time. */
+  whereaboutsAtCommit(): 'here' | 'set_aside' | 'gone' {
+    const folder = statSync(this.#folder, { throwIfNoEntry: false })
+    if (folder !== undefined && folder.ino === this.#folderInode && folder.mtimeMs === this.#folderChangedAtMs)
+      return 'here'
+    this.#folderInode = folder?.ino ?? 0
+    this.#folderChangedAtMs = folder?.mtimeMs ?? 0
+    return this.whereabouts()
+  }
+
   /** Whether the files still have their names. A side file that was removed takes its commits along when all close it. */
   whereabouts(): 'here' | 'set_aside' | 'gone' {
     if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
     const inode = this.#files[0]!.inode
-    const isSetAside = listSegments(dirname(this.name.path)).some(
+    const isSetAside = listSegments(this.#folder).some(
       ({ form, path }) => form === 'damaged' && inodeAt(path) === inode,
     )
     return isSetAside ? 'set_aside' : 'gone'

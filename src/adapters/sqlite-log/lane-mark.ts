@@ -43,6 +43,7 @@ export function removeLaneMark(laneFolder: string): void {
 export class LaneMark {
   readonly #descriptor: number
   readonly #place = Buffer.alloc(placeBytes)
+  readonly #offset = this.#place.subarray(0, 8)
   readonly #at = (process.pid % placeCount) * placeBytes
   #isSynced = true
 
@@ -56,7 +57,7 @@ export class LaneMark {
   /** Survives the end of this process at once, a power cut after `sync`. @throws system errors. */
   write(endOffset: number): void {
     this.#place.writeDoubleLE(endOffset)
-    this.#place.writeUInt32LE(crc32(this.#place.subarray(0, 8)), 8)
+    this.#place.writeUInt32LE(crc32(this.#offset), 8)
     writeSync(this.#descriptor, this.#place, 0, placeBytes, this.#at)
     this.#isSynced = false
   }
