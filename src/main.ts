@@ -135,7 +135,10 @@ program
 program
   .command('doctor')
   .description('check what a start needs and say how to mend what is wrong')
-  .action(async () => (await import('./commands/doctor/doctor.ts')).doctor())
+  .option('--accept-missing-events', 'take rows that the event store lost as gone: they are not told of again')
+  .action(async (options: { acceptMissingEvents?: boolean }) =>
+    (await import('./commands/doctor/doctor.ts')).doctor(options),
+  )
 
 program
   .command('version')

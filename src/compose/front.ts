@@ -43,6 +43,7 @@ import { startDefinitionCache } from '#services/definition-cache.ts'
 import { startEventQuotas } from '#services/event-quotas.ts'
 import { startFlagRequestCounter } from '#services/flag-request-counter.ts'
 import { inSlices } from '#services/in-slices.ts'
+import { startMissingEvents } from '#services/missing-events.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import { createProjectBacklog, projectBacklogUnitsMax } from '#services/project-backlog.ts'
@@ -78,6 +79,8 @@ const flagRequestFlushMs = 5_000
 /** The worker counts every 10 s: quotas of events take effect within 20 s. */
 const eventQuotaReadMs = 5_000
 const refusedFlushMs = 5_000
+/** The worker looks every 10 s. */
+const missingEventsReadMs = 5_000
 /** Of change streams, per front: some 100 MB when all are open. One project leaves room for others. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
 /** Of a stop, for what is counted in memory: a database that hangs may cost these numbers, but not the stop its 10 s. */
@@ -140,6 +143,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const logReader = openLogReader(config)
   const liveEvents = composeLiveEvents({ log: logReader, nowMs: clock.nowMs, metrics, logger })
   const flagRequests = startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs })
+  const missingEvents = startMissingEvents({ marks: management, logger, readMs: missingEventsReadMs })
   const eventQuotas = startEventQuotas({ usage: management, clock, logger, readMs: eventQuotaReadMs })
   const refused = startRefusedCounter({ store: management, clock, logger, flushMs: refusedFlushMs })
   const definitions = await startDefinitionCache({
@@ -233,7 +237,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     clock,
     rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
   }
-  const healthDeps = composeHealth({ config, definitions, ownLog, logReader, metrics, host })
+  const healthDeps = composeHealth({ config, definitions, ownLog, logReader, missingEvents, metrics, host })
   const serverKeys = {
     keyCheck,
     findProject: (token: string) => definitions.findByToken(token),
@@ -359,7 +363,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
 
   async function flushLast(): Promise<void> {
     const late = sleep(lastFlushMsMax, 'late', { ref: false })
-    const counted = [flagRequests.close(), keyUses.close(), refused.close(), eventQuotas.close()]
+    const counted = [flagRequests.close(), keyUses.close(), refused.close(), eventQuotas.close(), missingEvents.close()]
     if ((await Promise.race([Promise.all(counted), late])) === 'late')
       logger.warn(
         'the last flag requests, refused events and uses of personal keys could not be written down before the stop',

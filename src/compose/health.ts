@@ -13,13 +13,15 @@ export function composeHealth(deps: {
   /** Null: the log is another's. */
   readonly ownLog: EventLogHealth | null
   readonly logReader: Pick<EventLogReader, 'losses' | 'room'>
+  /** Spans of events that the event store lost. */
+  readonly missingEvents: { spanCount(): number }
   readonly metrics: Metrics
   readonly host: {
     processingState(): string
     otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
   }
 }): HealthDeps {
-  const { config, definitions, ownLog, logReader, metrics, host } = deps
+  const { config, definitions, ownLog, logReader, missingEvents, metrics, host } = deps
   return {
     readiness: async () => {
       const lostCount = await countLost(logReader)
@@ -28,6 +30,7 @@ export function composeHealth(deps: {
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
         capture: captureState(condition, config),
         processing: host.processingState(),
+        events: missingEvents.spanCount() === 0 ? 'ok' : 'rows_missing',
         ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
         ...(lostCount > 0 && { lost_records: lostCount }),
       }

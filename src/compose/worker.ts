@@ -6,6 +6,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { claimingOnlyFor } from '#services/bind-log.ts'
 import { createCountRetention } from '#services/count-retention.ts'
+import { createEventStoreKeeper } from '#services/keep-event-store.ts'
 import { createLogRetention } from '#services/log-retention.ts'
 import { createProcessor, type ProcessingState } from '#services/process-events.ts'
 import { createUsageSchedule } from '#services/usage-schedule.ts'
@@ -48,11 +49,25 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
     onStateChange,
     onProcessedUntil,
   })
+  const keeper = createEventStoreKeeper({
+    ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
+    instance: logId ?? '',
+    rejectRetentionDays: config.rejectRetentionDays,
+    newUuid: randomUUID,
+    random: Math.random,
+    onRestoring: () => onStateChange(worker.state()),
+  })
   const retentionMs = config.logRetentionHours * 3_600_000
-  const worker = createWorker({
+  const worker: Worker = createWorker({
     processor,
     events,
-    housekeeping: [createLogRetention({ log, positions: management, clock, logger, retentionMs })],
+    keeper,
+    housekeeping: [
+      createLogRetention({
+        ...{ log, positions: management, clock, logger, retentionMs },
+        isHeld: () => !keeper.isChecked(),
+      }),
+    ],
     schedules: [usage, createCountRetention({ store: management, clock, logger })],
     logger,
     onStateChange,

@@ -3,6 +3,7 @@
 // events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
 
 import type { Lane } from '#core/events/captured-event.ts'
+import type { HeldRange } from '#core/events/held-rows.ts'
 import type { EventName, PropertyName } from '#core/events/known-names.ts'
 import type {
   EventIdentity,
@@ -25,6 +26,23 @@ export interface EventRows {
   readonly rejected: readonly RejectedEvent[]
   /** Flag calls of projects that thin them: counted as used, and nothing else. Absent: none. */
   readonly thinned?: readonly ThinnedCall[]
+  /** These were stored before and may be gone: they replace no event that is there. Absent: false. */
+  readonly areRestored?: boolean
+}
+
+/** What is in the store, by its own lists: no row is read for it. */
+export interface HeldRows {
+  readonly ranges: readonly HeldRange[]
+  /** What `writeMark` wrote last for the instance. */
+  readonly mark: Omit<StoreMark, 'instance'> | null
+}
+
+export interface StoreMark {
+  /** Id of the log whose events are stored: two instances in one database do not see each other's marks. */
+  readonly instance: string
+  readonly id: string
+  /** The mark before, which the state may still have if it was not told of this one; null or '': there was none. */
+  readonly former: string | null
 }
 
 export interface EventStore {
@@ -115,6 +133,14 @@ export interface EventStore {
   publishJob(importJobId: number): Promise<void>
   /** Drops a job's rows, pending and published. For jobs with an id of their own, from 2 up; so is `publishJob`. */
   discardJob(importJobId: number): Promise<void>
+  /**
+   * What is there now. Repeats, merges and replaced rows leave no hole in it; rows that are gone do.
+   * @returns null when the store does not let itself be asked.
+   * @throws PortError `unavailable` or `timeout`; `unavailable` too while tables are missing: `migrate` first.
+   */
+  findHeldRows(instance: string): Promise<HeldRows | null>
+  /** Durable when it resolves. @throws PortError `unavailable` or `timeout`. */
+  writeMark(mark: StoreMark): Promise<void>
   ping(): Promise<void>
   close(): Promise<void>
 }

@@ -1,6 +1,8 @@
 // What the private API reads and writes. Every write is one transaction, answers what is stored afterwards, and bumps
 // the instance's revision when it concerns evaluation; `revision` in an answer is the one to wait for before replying.
 
+import type { EventStoreMark } from '#core/events/held-rows.ts'
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Flag } from '#core/flags/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -257,6 +259,21 @@ export interface RefusedSummary {
   readonly lastSeenMs: number
 }
 
+export interface EventStoreMarkStore {
+  /** Null: no worker has looked at the event store yet. */
+  findEventStoreMark(): Promise<EventStoreMark | null>
+  /** Replaces the one before. */
+  saveEventStoreMark(mark: EventStoreMark): Promise<void>
+  /**
+   * Which person each distinct id leads to, in the order of project and id, from behind `after` on. A version above 0 is an
+   * override of what the event store has; those without are among them, so that a page is read without a search.
+   */
+  listOverrides(
+    after: { readonly projectId: number; readonly distinctId: string } | null,
+    limit: number,
+  ): Promise<readonly PersonIdOverride[]>
+}
+
 /**
  * All of the private API's state in one place; the state-writer thread serves it.
  * @throws from every method, PortError: `timeout` when another process kept the lock, `unavailable`, `full`, `corrupt`,
@@ -276,7 +293,8 @@ export interface ManagementStore
     GroupQueryStore,
     UsageStore,
     RefusedStore,
-    WarningStore {
+    WarningStore,
+    EventStoreMarkStore {
   /** Where the worker stands in a log lane; offset 0 when it never committed. */
   findLogPosition(lane: string): Promise<{ offset: number; committedAtMs: number | null }>
   /** The log that the positions belong to; null when none was bound yet. */

@@ -13,6 +13,7 @@ export const processingStates = [
   'waiting_for_log',
   'waiting_for_state',
   'waiting_for_event_store',
+  'restoring_events',
   'stopped',
   'restarting',
   'not_answering',

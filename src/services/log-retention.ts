@@ -30,6 +30,8 @@ export function createLogRetention(options: {
   readonly logger: Logger
   readonly retentionMs: number
   readonly lanes?: readonly LogLane[]
+  /** While true nothing goes for its age: somebody may need it first. Absent: never. */
+  readonly isHeld?: () => boolean
 }): LogRetention {
   const { log, positions, clock, logger, retentionMs } = options
 
@@ -60,7 +62,9 @@ export function createLogRetention(options: {
       const repeat = (everyMs: number, what: string, task: () => Promise<unknown>) =>
         runPeriodically(async () => void (await task()), { everyMs, what, logger, signal })
       await Promise.all([
-        repeat(everyMs, 'log retention', deleteNow),
+        repeat(everyMs, 'log retention', async () => {
+          if (options.isHeld?.() !== true) await deleteNow()
+        }),
         repeat(roomEveryMs, 'making room in the log', makeRoomNow),
         repeat(packEveryMs, 'packing the log', () => log.pack(signal)),
       ])

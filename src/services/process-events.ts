@@ -72,6 +72,7 @@ export type ProcessingState =
   | 'waiting_for_log'
   | 'waiting_for_state'
   | 'waiting_for_event_store'
+  | 'restoring_events'
   | 'stopped'
 
 export interface ProcessorOptions {

@@ -119,7 +119,7 @@ describe('pennon doctor', () => {
     const readiness = await fetch(`${front.url}/_readiness?require=capture`)
     assert.deepEqual(
       [readiness.status, await readiness.json()],
-      [200, { flags: 'ok', capture: 'import_only', processing: 'ok' }],
+      [200, { flags: 'ok', capture: 'import_only', processing: 'ok', events: 'ok' }],
     )
     await holdLock(t, settings.PENNON_DATA)
     const { PENNON_IMPORT_ONLY, ...others } = settings

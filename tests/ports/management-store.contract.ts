@@ -189,6 +189,36 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(found, { results: [view], hasMore: false })
     })
 
+    it('keeps the last mark of the event store, and lists whom distinct ids lead to, page by page', async t => {
+      const { store, chunkStore } = await open(t)
+      assert.equal(await store.findEventStoreMark(), null)
+      const held = [
+        { table: 'events', tableId: 't', partition: '0-1', from: 1, to: 9, oldestMs: 1.5e12, newestMs: null },
+      ]
+      for (const id of ['first', 'second']) {
+        const mark = { id, positions: { main: 7, historical: 0 }, held, missing: [] }
+        await store.saveEventStoreMark(mark)
+        assert.deepEqual(await store.findEventStoreMark(), mark)
+      }
+      const ada = aPerson({ uuid: 'u-ada' })
+      const mappings = [aMapping(ada, 'a'), aMapping(ada, 'b', 2), aMapping(ada, 'Ünal', 1)].map(created)
+      await commit(chunkStore, { persons: [created(ada)], mappings })
+      const first = await store.listOverrides(null, 2)
+      const rest = await store.listOverrides(first.at(-1)!, 2)
+      assert.deepEqual(
+        [...first, ...rest].map(({ projectId, distinctId, personId, version }) => [
+          ...[projectId, distinctId, personId],
+          version,
+        ]),
+        [
+          [1, 'a', 'u-ada', 0],
+          [1, 'b', 'u-ada', 2],
+          [1, 'Ünal', 'u-ada', 1],
+        ],
+      )
+      assert.deepEqual(await store.listOverrides(rest.at(-1)!, 2), [])
+    })
+
     it('says where the worker stands in a lane', async t => {
       const { store, chunkStore } = await open(t)
       assert.deepEqual(await store.findLogPosition('main'), { offset: 0, committedAtMs: null })

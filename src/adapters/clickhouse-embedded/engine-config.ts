@@ -91,6 +91,9 @@ export function serverConfig(options: {
       fsync_after_insert: 1,
       fsync_part_directory: 1,
       min_rows_to_fsync_after_merge: 1,
+      // However many are broken, the others are of use. What is set aside is noticed, and brought back from the log.
+      max_suspicious_broken_parts: 1_000_000,
+      max_suspicious_broken_parts_bytes: 2 ** 50,
       // Small parts are merged often: one file for all columns makes that a quarter cheaper than one file for each.
       min_bytes_for_wide_part: 64 * 1024 * 1024,
       // ClickHouse refuses to start when these exceed the small pool above.
@@ -145,7 +148,7 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
             `GRANT ALL ON ${database}.*`,
             'GRANT CREATE DATABASE ON *.*',
             'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree',
-            'GRANT SELECT ON system.parts, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
+            'GRANT SELECT ON system.parts, SELECT ON system.tables, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
             'GRANT SHOW USERS ON *.*', // system.processes shows the reader's queries too
           ],
         },

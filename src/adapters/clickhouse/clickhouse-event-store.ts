@@ -18,6 +18,7 @@ import {
   writeReplayedRow,
 } from './event-rows.ts'
 import { findFlagCalls, thinnedColumns, writeThinnedRow } from './flag-calls.ts'
+import { findHeldRows, writeMark } from './held-rows.ts'
 import { discardJob, publishJob } from './import-partitions.ts'
 import { createRowInserter } from './insert-rows.ts'
 import { migrate } from './migrate.ts'
@@ -53,7 +54,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
 
   return {
     migrate: () => migrate(clients, { rejectRetentionDays }),
-    insert: async ({ events, pendingEvents, overrides, replays, rejected, thinned = [] }) => {
+    insert: async ({ events, pendingEvents, overrides, replays, rejected, thinned = [], areRestored = false }) => {
       // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
@@ -62,7 +63,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
           table,
           columns: eventColumns,
           rows,
-          write: (to, row) => writeEventRow(to, row, insertedAtMs),
+          write: (to, row) => writeEventRow(to, row, insertedAtMs, areRestored),
         })
       const refusedEvents = await eventRows('events', events)
       const refusedPending = await eventRows('events_pending', pendingEvents)
@@ -149,6 +150,8 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       ),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),
+    findHeldRows: instance => findHeldRows(clients, instance),
+    writeMark: mark => writeMark(clients, mark),
     ping: async () => {
       await clients.read(async (client, limit) => {
         const result = await client.query({ query: 'SELECT 1', format: 'JSONCompactEachRow', abort_signal: limit })

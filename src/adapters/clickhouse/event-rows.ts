@@ -17,15 +17,23 @@ export const eventColumns =
 /** DateTime64: beyond these years the column wraps. */
 const timeMsMin = Date.UTC(1900, 0, 1)
 const timeMsMax = Date.UTC(2300, 0, 1) - 1
-/** 2^62, as the upper half of a 64-bit number. */
+/** 2^62 and 2^61, as the upper half of a 64-bit number. */
 const liveVersionHighWord = 2 ** 30
+const restoredVersionHighWord = 2 ** 29
 
 /**
  * Writes one event in the order of `eventColumns`.
- * `row_version` = (live ? 2^62 : 0) + insertedAtMs: a live row beats an imported one, a later copy an earlier one.
+ * `row_version` = (live ? 2^62 : 0) + insertedAtMs: a live row beats an imported one, a later copy an earlier one. A
+ * restored row is below every other one of its kind (live 2^61 + insertedAtMs, imported 0): it has the person of today, so
+ * it stands only where the first one is gone.
  * @param insertedAtMs epoch ms, not below that of an earlier call.
  */
-export function writeEventRow(to: RowBinaryWriter, event: StoredEvent, insertedAtMs: number): RowWritten {
+export function writeEventRow(
+  to: RowBinaryWriter,
+  event: StoredEvent,
+  insertedAtMs: number,
+  isRestored: boolean = false,
+): RowWritten {
   const start = to.byteLength
   const refuse = (why: string): RowWritten => {
     to.truncate(start)
@@ -49,7 +57,8 @@ export function writeEventRow(to: RowBinaryWriter, event: StoredEvent, insertedA
   to.uint8(event.historicalMigration ? 1 : 0)
   to.uint32(event.importJobId)
   to.uint32(event.importJobId) // import_partition: 0 live, 1 imports without a job of their own, else the job
-  to.int64(insertedAtMs, event.importJobId === 0 ? liveVersionHighWord : 0)
+  if (event.importJobId !== 0) to.int64(isRestored ? 0 : insertedAtMs)
+  else to.int64(insertedAtMs, isRestored ? restoredVersionHighWord : liveVersionHighWord)
   to.text(event.propertiesJson)
   to.map(event.flags)
   to.text(event.elementsChain)

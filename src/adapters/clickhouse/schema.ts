@@ -136,5 +136,12 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
     ) ENGINE = ReplacingMergeTree(row_version)
       PARTITION BY toYYYYMM(charged_at)
       ORDER BY (project_id, toDate32(timestamp), distinct_id, uuid)`,
+    // One row of each instance that writes here: by it a worker knows the store that it left.
+    `CREATE TABLE IF NOT EXISTS ${database}.store_marks (
+      instance String,
+      id String,
+      former String,
+      written_at DateTime64(6, 'UTC')
+    ) ENGINE = ReplacingMergeTree(written_at) ORDER BY instance`,
   ]
 }

@@ -8,6 +8,7 @@ import { followedLog } from './migrations/0002-followed-log.ts'
 import { cohortsAndNeighbours } from './migrations/0003-cohorts-and-neighbours.ts'
 import { ingestion } from './migrations/0004-ingestion.ts'
 import { boundedLists } from './migrations/0005-bounded-lists.ts'
+import { eventStoreMark } from './migrations/0006-event-store-mark.ts'
 import { ownFlags } from './migrations/0007-own-flags.ts'
 import type { StateSchema } from './schema.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
@@ -19,6 +20,7 @@ export const migrations: readonly Migration[] = [
   cohortsAndNeighbours,
   ingestion,
   boundedLists,
+  eventStoreMark,
   ownFlags,
 ]
 

@@ -18,6 +18,7 @@ export interface StateSchema {
   group_type_mapping: GroupTypeTable
   group: GroupTable
   log_position: { lane: string; owner: string; offset: number; committed_at: number | null }
+  event_store_mark: { id: number; mark: string }
   followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable

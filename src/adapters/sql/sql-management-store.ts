@@ -6,6 +6,7 @@ import type { ChunkOutcome } from '#ports/chunk-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { cohortQueries } from './cohort-queries.ts'
 import { earlyAccessQueries } from './early-access-queries.ts'
+import { eventStoreMarkQueries } from './event-store-mark-queries.ts'
 import { experimentQueries } from './experiment-queries.ts'
 import { flagOwnerQueries } from './flag-owner-queries.ts'
 import { flagQueries } from './flag-queries.ts'
@@ -39,6 +40,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...usageQueries(db),
     ...refusedQueries(db),
     ...warningQueries(db),
+    ...eventStoreMarkQueries(db),
 
     async findLogPosition(lane) {
       const row = await db

@@ -88,6 +88,9 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   findFollowedLog: 'state',
   followLog: 'state',
   listOutcomes: 'state',
+  findEventStoreMark: 'state',
+  saveEventStoreMark: 'state',
+  listOverrides: 'state',
   loadChanges: 'state',
   keepHashKey: 'state',
 }

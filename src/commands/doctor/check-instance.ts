@@ -59,6 +59,7 @@ function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
     return 'make room on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
   if (state === 'log_files_removed') return 'start Pennon again; what is missing is counted then'
+  if (part === 'events') return 'see `stored events` below'
   if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
   return `look at the log for why ${part} is ${state}`
 }

@@ -1,18 +1,20 @@
-// `pennon doctor`: what a start needs, checked one by one, and how to mend what is wrong. Changes nothing.
+// `pennon doctor`: what a start needs, checked one by one, and how to mend what is wrong. Changes nothing
+// that it is not asked to.
 
 import { type Config, readConfig } from '../../config.ts'
 import { refuse } from '../refuse.ts'
 import { checkFolder, checkRoom } from './check-folder.ts'
 import { checkInstance } from './check-instance.ts'
 import { checkClock, checkNode, checkOpenFiles } from './check-machine.ts'
+import { checkStoredEvents } from './check-stored-events.ts'
 import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
 import type { Finding } from './finding.ts'
 
 /** Prints a line per check; exit code 1 when something needs mending. */
-export async function doctor(): Promise<void> {
+export async function doctor(options: { acceptMissingEvents?: boolean } = {}): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  const findings = await examine(read.value)
+  const findings = await examine(read.value, options.acceptMissingEvents === true)
   const width = Math.max(...findings.map(({ what }) => what.length))
   for (const { what, isGood, found, remedy } of findings) {
     console.log(`${isGood ? 'ok  ' : 'MEND'}  ${what.padEnd(width)}  ${found}`)
@@ -23,7 +25,7 @@ export async function doctor(): Promise<void> {
   process.exit(badCount === 0 ? 0 : 1)
 }
 
-async function examine(config: Config): Promise<readonly Finding[]> {
+async function examine(config: Config, acceptsMissingEvents: boolean): Promise<readonly Finding[]> {
   return [
     checkNode(),
     checkOpenFiles(),
@@ -32,6 +34,7 @@ async function examine(config: Config): Promise<readonly Finding[]> {
     ...(await checkInstance(config)),
     ...(await checkState(config)),
     await checkEvents(config),
+    ...(await checkStoredEvents(config, acceptsMissingEvents)),
     checkGeoip(config),
     checkClock(config),
   ]

@@ -6,7 +6,7 @@ import { healthRoutes, type Readiness } from './health.ts'
 async function ask(query: string, readiness: Partial<Readiness> = {}) {
   const server = Fastify()
   const deps = {
-    readiness: () => ({ flags: 'ok', capture: 'ok', processing: 'ok', ...readiness }),
+    readiness: () => ({ flags: 'ok', capture: 'ok', processing: 'ok', events: 'ok', ...readiness }),
     metricsText: () => Promise.resolve(''),
   }
   for (const { method, path, handler } of healthRoutes(deps)) server.route({ method, url: path, handler })
@@ -17,7 +17,10 @@ async function ask(query: string, readiness: Partial<Readiness> = {}) {
 describe('/_readiness', () => {
   it('is 200 while flags are served, and for a part that is required only while that works too', async () => {
     const full = { capture: 'log_or_disk_full' }
-    assert.deepEqual(await ask('', full), { status: 200, body: { flags: 'ok', ...full, processing: 'ok' } })
+    assert.deepEqual(await ask('', full), {
+      status: 200,
+      body: { flags: 'ok', ...full, processing: 'ok', events: 'ok' },
+    })
     for (const [query, readiness, status] of [
       ['?require=capture', {}, 200],
       ['?require=capture', full, 503],
@@ -25,6 +28,8 @@ describe('/_readiness', () => {
       ['?require=processing', full, 200],
       ['?require=processing&require=capture', full, 503],
       ['?require=', full, 200],
+      ['', { events: 'rows_missing' }, 200],
+      ['?require=events', { events: 'rows_missing' }, 503],
       ['', { flags: 'starting' }, 503],
       ['?require=capture', { flags: 'starting' }, 503],
     ] as const)
@@ -35,7 +40,7 @@ describe('/_readiness', () => {
     const importOnly = { capture: 'import_only' }
     assert.deepEqual(await ask('?require=capture', importOnly), {
       status: 200,
-      body: { flags: 'ok', ...importOnly, processing: 'ok' },
+      body: { flags: 'ok', ...importOnly, processing: 'ok', events: 'ok' },
     })
     assert.equal((await ask('?require=capture', { ...importOnly, flags: 'starting' })).status, 503)
   })

@@ -10,6 +10,8 @@ export interface Readiness {
   readonly flags: string
   readonly capture: string
   readonly processing: string
+  /** Whether the event store has what was stored. */
+  readonly events: string
   /** A sentence for people: why `capture` does not work, and which setting or file it is about. */
   readonly capture_reason?: string
   /** Accepted events that the log has lost since somebody last removed its list of them; there only where there are some. */
@@ -51,7 +53,7 @@ export function metricsRoute(deps: HealthDeps): Route {
 type Query = Readonly<Record<string, string | readonly string[]>>
 
 const parameter = 'require'
-const parts = ['flags', 'capture', 'processing'] as const satisfies readonly (keyof Readiness)[]
+const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies readonly (keyof Readiness)[]
 
 /**
  * A part that is asked for and does not exist, or under another name, would be answered 200 whatever became of it. Other

@@ -1,0 +1,119 @@
+// What the server's own lists say of the tables' parts, and the mark that a worker leaves there: enough to notice, without
+// reading a row, that parts are gone or broken, or that this is another copy than the one that was left.
+
+import { ClickHouseError } from '@clickhouse/client'
+import type { HeldRange } from '#core/events/held-rows.ts'
+import type { HeldRows, StoreMark } from '#ports/event-store.ts'
+import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
+
+/** Of a Replicated… table replicas merge by themselves, and it is the server's business what each of them has. */
+const checkedEngine = 'ReplacingMergeTree'
+
+/** What the log or the state can bring back. Not `events_pending`, which empties when a job is published. */
+const checkedTables = [
+  'events',
+  'person_distinct_id_overrides',
+  'rejected_events',
+  'replay_messages',
+  'thinned_flag_calls',
+]
+
+const accessDenied = '497'
+
+/** See `EventStore.findHeldRows`. */
+export async function findHeldRows(
+  clients: Pick<ClickHouseClients, 'write'>,
+  instance: string,
+): Promise<HeldRows | null> {
+  return clients.write(async (client, database) => {
+    try {
+      const tables = await findTables(client, database)
+      const checked = tables.filter(({ engine }) => engine === checkedEngine)
+      const parts = await findParts(client, database, checked)
+      // Of others no more than that they are the same tables, and not empty.
+      const whole = tables
+        .filter(({ engine, hasRows }) => engine !== checkedEngine && hasRows)
+        .map(({ table, tableId }) => ({
+          table,
+          tableId,
+          partition: '',
+          from: 0,
+          to: 0,
+          oldestMs: null,
+          newestMs: null,
+        }))
+      return { ranges: [...parts, ...whole], mark: await findMark(client, database, instance) }
+    } catch (error) {
+      if (error instanceof ClickHouseError && error.code === accessDenied) return null
+      throw error
+    }
+  })
+}
+
+/** See `EventStore.writeMark`. */
+export function writeMark(
+  clients: Pick<ClickHouseClients, 'write'>,
+  { instance, id, former }: StoreMark,
+): Promise<void> {
+  return clients.write(async (client, database) => {
+    await client.command({
+      query: `INSERT INTO ${database}.store_marks (instance, id, former, written_at)
+        SELECT {instance:String}, {id:String}, {former:String}, now64(6)`,
+      query_params: { instance, id, former: former ?? '' },
+    })
+  })
+}
+
+interface FoundTable {
+  readonly table: string
+  readonly tableId: string
+  readonly engine: string
+  readonly hasRows: boolean
+}
+
+async function findTables(client: ClickHouseClient, database: string): Promise<FoundTable[]> {
+  const result = await client.query({
+    query: `SELECT name, toString(uuid), engine, coalesce(total_rows, 1) > 0 FROM system.tables
+      WHERE database = {database:String} AND name IN {tables:Array(String)}`,
+    query_params: { database, tables: checkedTables },
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string, string, string, number]>()
+  return rows.map(([table, tableId, engine, hasRows]) => ({ table, tableId, engine, hasRows: Boolean(hasRows) }))
+}
+
+async function findParts(
+  client: ClickHouseClient,
+  database: string,
+  tables: readonly FoundTable[],
+): Promise<HeldRange[]> {
+  const result = await client.query({
+    query: `SELECT table, partition_id, toString(min_block_number), toString(max_block_number),
+        toUnixTimestamp(min_time), toUnixTimestamp(max_time)
+      FROM system.parts WHERE database = {database:String} AND table IN {tables:Array(String)} AND active`,
+    query_params: { database, tables: tables.map(({ table }) => table) },
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string, string, string, string, number, number]>()
+  const ids = new Map(tables.map(({ table, tableId }) => [table, tableId]))
+  return rows.map(([table, partition, from, to, oldest, newest]) => ({
+    ...{ table, tableId: ids.get(table)!, partition, from: Number(from), to: Number(to) },
+    // A table whose partitions have no time says 0. Whole seconds: the rest of the last one belongs to it.
+    oldestMs: newest === 0 ? null : oldest * 1000,
+    newestMs: newest === 0 ? null : newest * 1000 + 999,
+  }))
+}
+
+async function findMark(
+  client: ClickHouseClient,
+  database: string,
+  instance: string,
+): Promise<{ id: string; former: string } | null> {
+  const result = await client.query({
+    query: `SELECT id, former FROM ${database}.store_marks FINAL WHERE instance = {instance:String}`,
+    query_params: { instance },
+    format: 'JSONCompactEachRow',
+  })
+  const [row] = await result.json<[string, string]>()
+  return row === undefined ? null : { id: row[0], former: row[1] }
+}

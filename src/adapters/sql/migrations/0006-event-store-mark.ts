@@ -1,0 +1,15 @@
+// What the worker found and left in the event store, which lies elsewhere and may come back older, cut or empty. One row, or
+// none before a worker has run.
+
+import type { Migration } from '#adapters/sql/migration.ts'
+
+export const eventStoreMark: Migration = {
+  version: 6,
+  name: 'event store mark',
+  statements: ({ text }) => [
+    `CREATE TABLE event_store_mark (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      mark ${text} NOT NULL
+    )`,
+  ],
+}

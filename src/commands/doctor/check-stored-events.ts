@@ -1,0 +1,44 @@
+// What the worker found missing in the event store, from the state: whether an instance runs or not.
+
+import { openExistingManagement } from '../../compose/existing-state.ts'
+import type { Config } from '../../config.ts'
+import { silentLogger } from '../../telemetry/log.ts'
+import { bad, type Finding, good } from './finding.ts'
+
+const what = 'stored events'
+const remedy =
+  'stop the instance and bring back a copy of the event store that has them, or take it as it is: `npm run pennon -- doctor --accept-missing-events`'
+
+/**
+ * One finding for each span; none without a state that this version can read, of which others tell.
+ * @param acceptsMissing nothing is missing from now on.
+ */
+export async function checkStoredEvents(config: Config, acceptsMissing: boolean): Promise<readonly Finding[]> {
+  const opened = await openExistingManagement(config, silentLogger())
+  if (!opened.ok) return []
+  const management = opened.value
+  try {
+    const mark = await management.findEventStoreMark()
+    if (mark === null || mark.missing.length === 0) return [good(what, 'none that the worker knows to be missing')]
+    if (acceptsMissing) {
+      await management.saveEventStoreMark({ ...mark, missing: [] })
+      return [good(what, 'what was missing is accepted; it will not be told again')]
+    }
+    return mark.missing.map(({ table, oldestMs, newestMs }) =>
+      bad(what, `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`, remedy),
+    )
+  } finally {
+    await management.close()
+  }
+}
+
+const rowsOf: Readonly<Record<string, string>> = {
+  events: 'events accepted',
+  rejected_events: 'rejects received',
+  replay_messages: 'recordings stored',
+  thinned_flag_calls: 'counts of flag calls accepted',
+}
+
+function timeText(ms: number | null): string {
+  return ms === null ? 'the beginning' : new Date(ms).toISOString()
+}

@@ -1,0 +1,158 @@
+// The event store is removed, cut or replaced by an older copy between two starts, while the state and the log stay: what the
+// log still has is found again, nothing is counted twice, no person changes, and what the log has not is said.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { cpSync, globSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+interface Found {
+  readonly events: readonly object[]
+  readonly persons: readonly object[]
+  readonly outcomes: readonly object[]
+}
+
+describe('an event store that is not as it was left', () => {
+  for (const end of ['stopped', 'killed'] as const) {
+    it(`is filled again from the log when it was removed after the instance was ${end}`, async t => {
+      const dataFolder = tempDir(t)
+      const before = await fill(t, dataFolder, end)
+      rmSync(join(dataFolder, 'events'), { recursive: true })
+      const pennon = await start(t, dataFolder)
+      assert.deepEqual(await found(pennon), before)
+      assert.match(pennon.output(), /the event store is not as it was left/)
+      assert.equal((await readiness(pennon)).events, 'ok')
+    })
+  }
+
+  it('is filled again when parts of it are cut, or gone', async t => {
+    const dataFolder = tempDir(t)
+    const before = await fill(t, dataFolder, 'stopped')
+    const files = globSync(join(dataFolder, 'events/store/store/*/*/*_*_*/data.bin'))
+    assert.ok(files.length > 3)
+    for (const file of files) truncateSync(file, statSync(file).size >> 1)
+    const pennon = await start(t, dataFolder)
+    assert.deepEqual(await found(pennon), before)
+    assert.equal(await pennon.stop(), 0)
+
+    const part = globSync(join(dataFolder, 'events/store/store/*/*/0-*_*_*'))[0]!
+    rmSync(part, { recursive: true })
+    const next = await start(t, dataFolder)
+    assert.deepEqual(await found(next), before)
+  })
+
+  it('is brought up to date when it is an older copy', async t => {
+    const dataFolder = tempDir(t)
+    await fill(t, dataFolder, 'stopped')
+    const copy = join(tempDir(t), 'events')
+    cpSync(join(dataFolder, 'events'), copy, { recursive: true })
+    const before = await fill(t, dataFolder, 'stopped', 'later')
+    rmSync(join(dataFolder, 'events'), { recursive: true })
+    cpSync(copy, join(dataFolder, 'events'), { recursive: true })
+    const pennon = await start(t, dataFolder)
+    assert.deepEqual(await found(pennon), before)
+    assert.equal((await readiness(pennon)).events, 'ok')
+  })
+
+  it('says which span it lost that the log does not have, in readiness and doctor, until that is accepted', async t => {
+    const dataFolder = tempDir(t)
+    await fill(t, dataFolder, 'stopped')
+    rmSync(join(dataFolder, 'events'), { recursive: true })
+    for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
+    const pennon = await start(t, dataFolder)
+    await eventually(async () => (await readiness(pennon)).events === 'rows_missing', { what: 'readiness' })
+    assert.match(pennon.output(), /are gone from the event store, and the log does not have it any more/)
+    assert.equal((await fetch(`${pennon.url}/_readiness?require=events`)).status, 503)
+    assert.equal((await fetch(`${pennon.url}/_readiness`)).status, 200)
+    const [exitCode, output] = doctor(dataFolder)
+    assert.equal(exitCode, 1)
+    assert.match(output, /^MEND +stored events +events accepted from \S+ to \S+ are missing/m)
+
+    assert.match(doctor(dataFolder, '--accept-missing-events')[1], /^ok +stored events/m)
+    await eventually(async () => (await readiness(pennon)).events === 'ok', { what: 'readiness' })
+    assert.equal((await send(pennon, 'goes on')).status, 200)
+    await pennon.caughtUp()
+  })
+})
+
+async function start(t: TestContext, dataFolder: string): Promise<Pennon> {
+  const pennon = await startPennon({ dataFolder })
+  t.after(() => pennon.killTree())
+  return pennon
+}
+
+function send(pennon: Pennon, event: string, more: object = {}) {
+  const { properties = {}, ...rest } = more as { properties?: object }
+  return pennon.post('/capture/', {
+    api_key: testProjectKey,
+    event,
+    distinct_id: 'ada',
+    properties,
+    ...rest,
+  })
+}
+
+/** Live and imported events, a person that two ids lead to, something rejected: acknowledged, processed, then the end. */
+async function fill(t: TestContext, dataFolder: string, end: 'stopped' | 'killed', name = 'first'): Promise<Found> {
+  const pennon = await start(t, dataFolder)
+  for (let index = 0; index < 5; index++) {
+    assert.equal((await send(pennon, `${name} ${index}`, { properties: { $set: { plan: name } } })).status, 200)
+    await pennon.caughtUp()
+  }
+  const identify = { distinct_id: `${name} id`, properties: { $anon_distinct_id: `${name} anonymous` } }
+  assert.equal((await send(pennon, 'anonymous', { distinct_id: `${name} anonymous` })).status, 200)
+  assert.equal((await send(pennon, 'known', { distinct_id: `${name} id` })).status, 200)
+  await pennon.caughtUp()
+  assert.equal((await send(pennon, '$identify', identify)).status, 200)
+  const batch = [
+    { event: `${name} imported`, timestamp: '2020-01-01T00:00:00Z', properties: { distinct_id: 'ada' } },
+    { event: `${name} bad`, timestamp: 'never', properties: { distinct_id: 'ada' } },
+  ]
+  const imported = await pennon.post('/batch/', { api_key: testProjectKey, historical_migration: true, batch })
+  assert.equal(imported.status, 200)
+  await pennon.caughtUp()
+  const before = await found(pennon)
+  if (end === 'stopped') assert.equal(await pennon.stop(), 0)
+  else await pennon.killTree()
+  return before
+}
+
+async function found(pennon: Pennon): Promise<Found> {
+  const list = async (path: string) => (await pennon.api<{ results: object[] }>('GET', path)).results
+  const events = await list('/api/projects/@current/events/?limit=1000')
+  const rejected = await list('/api/projects/@current/rejected_events/?limit=1000')
+  const persons = await list('/api/projects/@current/persons/?limit=1000')
+  const { outcomes } = await pennon.api<{ outcomes: object[] }>('GET', '/api/projects/@current/ingestion_status/')
+  return { events: [...events.map(withoutStoring), ...rejected], persons, outcomes }
+}
+
+/** When a row was stored, and what its person was like, is of the day on which it is stored again. */
+function withoutStoring(event: object): object {
+  const {
+    created_at: _createdAt,
+    person_created_at: _personCreatedAt,
+    person_properties: _personProperties,
+    person,
+    ...rest
+  } = event as Record<string, { distinct_ids: unknown; uuid: unknown }>
+  return { ...rest, person: [person!.uuid, person!.distinct_ids] }
+}
+
+async function readiness(pennon: Pennon): Promise<Record<string, string>> {
+  return (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
+}
+
+function doctor(dataFolder: string, ...more: string[]): [exitCode: number, output: string] {
+  const args = ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'doctor', ...more]
+  try {
+    const env = { ...process.env, PENNON_DATA: dataFolder, PORT: '0' }
+    return [0, execFileSync(process.execPath, args, { encoding: 'utf8', env })]
+  } catch (cause) {
+    const { status, stdout } = cause as { status: number; stdout: string }
+    return [status, stdout]
+  }
+}

@@ -1,0 +1,98 @@
+// What a worker is told of the store that it left: the embedded engine, and a server that is named by a URL.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { findMissing } from '#core/events/held-rows.ts'
+import type { EventRows, EventStore } from '#ports/event-store.ts'
+import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+
+const none = { events: [], pendingEvents: [], overrides: [], replays: [], rejected: [] }
+
+for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
+  describe(`what is held, on ${kind}`, () => {
+    const clock = fixedClock('2026-12-03T00:00:00Z')
+    let engine: TestEngine
+    let store: EventStore
+    let projectId = 0
+    const endpoint = () => {
+      const { url, writer, database } = engine.endpoint()
+      if (kind === 'the embedded engine') return engine.endpoint()
+      return endpointOfUrl(url.replace('://', `://${writer.username}:${writer.password}@`).concat(`/${database}`))
+    }
+    before(async () => {
+      engine = await startEngine()
+      store = createClickHouseEventStore({ endpoint, clock })
+      await store.migrate()
+    })
+    after(async () => {
+      await store.close()
+      await engine.stop()
+    })
+    const insert = async (rows: Partial<EventRows>) => {
+      clock.advance(1)
+      await store.insert({ ...none, ...rows })
+    }
+    const command = async (query: string) => {
+      const clients = createClickHouseClients({ endpoint, queryTimeoutSeconds: 8 })
+      try {
+        await clients.write(client => client.command({ query }))
+      } finally {
+        await clients.close()
+      }
+    }
+    const ranges = async () => (await store.findHeldRows('log'))!.ranges
+
+    it('says nothing is missing after repeats and merges, and what is after a loss', async () => {
+      const event = anEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
+      for (let index = 0; index < 4; index++) await insert({ events: [event] })
+      const held = await ranges()
+      assert.ok(held.length > 0)
+      await command('OPTIMIZE TABLE pennon.events FINAL')
+      assert.deepEqual(findMissing(held, await ranges()), [])
+      await command('TRUNCATE TABLE pennon.events')
+      const [missing, ...others] = findMissing(held, await ranges())
+      assert.deepEqual(others, [])
+      const { table, partition, oldestMs, newestMs } = missing!
+      assert.deepEqual([table, partition], ['events', '0-202611'])
+      assert.deepEqual([oldestMs, newestMs], [event.capturedAtMs, event.capturedAtMs + 999])
+      await insert({ events: [event] })
+      assert.equal(findMissing(held, await ranges()).length, 1, 'what comes later covers nothing of before')
+    })
+
+    it('says all is missing when a table was made anew', async () => {
+      await insert({ events: [anEvent({ projectId: ++projectId })] })
+      const held = await ranges()
+      await command('DROP TABLE pennon.events SYNC')
+      await store.migrate()
+      await insert({ events: [anEvent({ projectId })] })
+      assert.ok(findMissing(held, await ranges()).length > 0)
+    })
+
+    it('keeps one mark for each instance, with the one before', async () => {
+      assert.equal((await store.findHeldRows('log of another'))!.mark, null)
+      await store.writeMark({ instance: 'log', id: 'first', former: null })
+      await store.writeMark({ instance: 'log', id: 'second', former: 'first' })
+      await store.writeMark({ instance: 'log of another', id: 'third', former: null })
+      assert.deepEqual((await store.findHeldRows('log'))!.mark, { id: 'second', former: 'first' })
+      assert.deepEqual((await store.findHeldRows('log of another'))!.mark, { id: 'third', former: '' })
+    })
+
+    for (const importJobId of [0, 1])
+      it(`lets a restored row stand only where there is no other, ${importJobId === 0 ? 'live' : 'imported'}`, async () => {
+        const there = anEvent({ projectId: ++projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
+        const gone = anEvent({ projectId, importJobId, personPropertiesJson: '{"as":"then"}' })
+        await insert({ events: [there] })
+        const again = [there, gone].map(event => ({ ...event, personPropertiesJson: '{"as":"today"}' }))
+        await insert({ events: again, areRestored: true })
+        const personOf = async (uuid: string) => (await store.findEvent(projectId, uuid))?.personPropertiesJson
+        assert.equal(await personOf(there.uuid), '{"as":"then"}')
+        assert.equal(await personOf(gone.uuid), '{"as":"today"}')
+        await insert({ events: [{ ...gone, personPropertiesJson: '{"as":"sent again"}' }] })
+        assert.equal(await personOf(gone.uuid), '{"as":"sent again"}')
+      })
+  })
+}
