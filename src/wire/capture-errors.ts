@@ -4,6 +4,7 @@
 
 import type { EventRefusal } from '#core/events/normalize-event.ts'
 import { aiEventBytesMax, eventBytesMax } from '#core/events/normalize-event.ts'
+import { whereToFindProjectKeys } from './project-token.ts'
 import { type WireError, wireError } from './wire-error.ts'
 
 export const captureBodyBytesMax = 20 * 1024 * 1024
@@ -62,12 +63,16 @@ export const captureErrors = {
     'batch submitted with inconsistent api_key values',
     'api_key',
   ),
-  unknownApiKey: wireError(
-    401,
-    'unknown_api_key',
-    'API key does not belong to any project of this Pennon. GET /api/projects/ lists their keys as api_token, and the first start printed one',
-    'api_key',
-  ),
+  // The text is PostHog's, to the letter, since clients compare it; its settings are not here, so the hint says what is.
+  unknownApiKey: {
+    ...wireError(
+      401,
+      'unknown_api_key',
+      'API key does not belong to any project. Check the project API key in your PostHog project settings',
+      'api_key',
+    ),
+    hint: whereToFindProjectKeys,
+  },
   transient: wireError(503, 'transient_error', 'transient error, please retry'),
 } as const
 

@@ -12,8 +12,12 @@ export function projectToken(query: { readonly token?: string | string[]; readon
   return null
 }
 
-const whereToFind =
+export const whereToFindProjectKeys =
   'GET /api/projects/ of this Pennon lists project API keys as api_token, and its first start printed one.'
 
-export const missingProjectToken = wireError(401, 'missing_api_key', `API key not provided. ${whereToFind}`)
-export const unknownProjectToken = wireError(401, 'invalid_api_key', `Project API key invalid. ${whereToFind}`)
+export const missingProjectToken = wireError(401, 'missing_api_key', `API key not provided. ${whereToFindProjectKeys}`)
+export const unknownProjectToken = wireError(
+  401,
+  'invalid_api_key',
+  `Project API key invalid. ${whereToFindProjectKeys}`,
+)

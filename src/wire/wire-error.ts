@@ -7,6 +7,8 @@ export interface WireError {
   readonly code: string
   readonly detail: string
   readonly attr: string | null
+  /** Where Pennon's way out differs from what a text of PostHog's says. Absent: no such field in the body. */
+  readonly hint?: string
 }
 
 export const wireErrorTypes = [
@@ -40,8 +42,8 @@ export function wireError(status: number, code: string, detail: string, attr: st
 }
 
 export function encodeWireError(error: WireError): string {
-  const { type, code, detail, attr } = error
-  return JSON.stringify({ type, code, detail, attr })
+  const { type, code, detail, attr, hint } = error
+  return JSON.stringify({ type, code, detail, attr, hint })
 }
 
 export const notFound = wireError(

@@ -57,8 +57,7 @@ const noId = 'event submitted without a distinct_id'
 const noKey = 'event submitted without an api_key'
 const twoKeys = 'batch submitted with inconsistent api_key values'
 const badKey = (fault: string) => `API key is not valid: ${fault}`
-const unknownKey =
-  'API key does not belong to any project of this Pennon. GET /api/projects/ lists their keys as api_token, and the first start printed one'
+const unknownKey = 'API key does not belong to any project. Check the project API key in your PostHog project settings'
 
 describe('shapes of v0', () => {
   it('are a list, a batch, an event, or an update of a person on /engage', async () => {
@@ -236,6 +235,10 @@ describe('project keys in v0 bodies', () => {
     ['two keys, one among the properties', [event, { ...item, properties: { token: 'phc_b' } }], twoKeys, 401],
     ['an unknown key before a bad event', { api_key: 'phc_b', batch: [{ event: '' }] }, unknownKey, 401],
   ])
+  it('says with an unknown key where keys are found here, beside the text of PostHog', async () => {
+    const { body } = await sent(withKey('phc_b'))
+    assert.match(JSON.parse(body).hint, /GET \/api\/projects\/ of this Pennon/)
+  })
 })
 
 describe('distinct ids of v0', () => {

@@ -68,6 +68,7 @@ const errorSchema: Json = {
     code: { type: 'string' },
     detail: { type: 'string' },
     attr: { type: ['string', 'null'], description: 'The field that was wrong, as a path joined by dots.' },
+    hint: { type: 'string', description: "The way out here, where the text of `detail` is PostHog's." },
     extra: { type: 'object' },
   },
 }
