@@ -128,7 +128,7 @@ describe('projects', () => {
     [{ name: 'x', api_token: 'ä' }, 'invalid_input', 'api_token'],
     [{ name: 'x', api_token: '' }, 'invalid_input', 'api_token'],
     [{ name: 'x', api_token: 'a'.repeat(65) }, 'invalid_input', 'api_token'],
-    ['', 'required', 'name'],
+    ['', 'required', null],
     ['{"name":', 'invalid', null],
     ['["x"]', 'invalid', null],
     ['5.0', 'invalid', null],

@@ -34,7 +34,8 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     const readiness = (await response.json()) as Readiness
     const troubles = readinessParts
       .map(part => [part, readiness[part]] as const)
-      .filter(([, state]) => !isWorking(state))
+      // An instance of an older version has fewer parts.
+      .filter(([, state]) => state !== undefined && !isWorking(state))
     const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
     const { capture_reason: reason, lost_records: lostCount = 0 } = readiness
     if (troubles.length === 0 && lostCount > 0)
