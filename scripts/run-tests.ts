@@ -6,6 +6,7 @@ import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { endOutlivedChildren, outliveGraceMs as graceMs, isAnyLeft, type Outlived } from './outlived-children.ts'
 
 interface TestSet {
   readonly patterns: readonly string[]
@@ -53,6 +54,7 @@ const args = [
   `--test-concurrency=${set.concurrency}`,
   `--test-timeout=${set.timeoutMs}`,
   '--test-reporter=spec',
+  `--import=${new URL('./outlived-tests.ts', import.meta.url).href}`,
   ...(named.length > 0 ? named : processesOf(set)),
 ]
 const child = spawn(process.execPath, args, {
@@ -60,6 +62,7 @@ const child = spawn(process.execPath, args, {
   env: {
     ...process.env,
     NODE_ENV: 'test',
+    TESTS_RUN: folder,
     // As `bin/compile-cache.js` does for Pennon itself: types are stripped once, not in every process.
     NODE_COMPILE_CACHE:
       process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
@@ -70,15 +73,34 @@ child.stdout.on('data', (chunk: Buffer) => {
   process.stdout.write(chunk)
   tail = (tail + chunk.toString()).slice(-4096)
 })
-child.on('close', code => {
+const outlived: Outlived[] = []
+// While node:test waits for the output of a file, which a child of it may hold open.
+const watch = setInterval(() => outlived.push(...endOutlivedChildren(folder, graceMs)), 1_000)
+child.on('close', async code => {
+  clearInterval(watch)
+  outlived.push(...(await untilNoneIsLeft()))
+  for (const { file, pid, command } of outlived)
+    console.error(
+      `${file}: its tests are over, but process ${pid} that they started went on and was killed: ${command}`,
+    )
   rmSync(folder, { recursive: true, force: true })
   const skipped = Number(/skipped (\d+)/.exec(tail)?.[1] ?? 0)
   if (process.env.CI && skipped > 0) {
     console.error(`${skipped} skipped tests: under CI a skip is a failure.`)
     process.exit(1)
   }
-  process.exit(code ?? 1)
+  process.exit(outlived.length > 0 ? 1 : (code ?? 1))
 })
+
+/** What ends with its parent takes a moment; after the grace nothing is left. */
+async function untilNoneIsLeft(): Promise<Outlived[]> {
+  const ended: Outlived[] = []
+  while (isAnyLeft(folder)) {
+    ended.push(...endOutlivedChildren(folder, graceMs))
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+  return ended
+}
 
 /** A file for each process: one that imports those that run together, or a test file itself. */
 function processesOf({ patterns, together }: TestSet): string[] {

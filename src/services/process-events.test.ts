@@ -398,6 +398,6 @@ describe('processing the log', () => {
     await eventually(() => processor.state() === 'ok')
     await world.append([aCapturedEvent(1)])
     processor.nudge('main')
-    await eventually(() => world.isProcessed(), { timeoutMs: 5_000 })
+    await eventually(() => world.isProcessed())
   })
 })

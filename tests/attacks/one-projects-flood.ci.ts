@@ -45,7 +45,7 @@ describe('a flood of one project', () => {
       const sent = await pennon.post('/capture/', { api_key: quietKey, event: 'probe', distinct_id: distinctId })
       assert.equal(sent.status, 200, 'nobody else is refused')
       const startedMs = performance.now()
-      await eventually(() => isQueryable(pennon.url, quietId, distinctId), { timeoutMs: 60_000, what: 'the probe' })
+      await eventually(() => isQueryable(pennon.url, quietId, distinctId), { what: 'the probe' })
       waits.push((performance.now() - startedMs) / 1000)
     }
     await Promise.all(senders)

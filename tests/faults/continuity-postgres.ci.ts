@@ -103,7 +103,7 @@ describe('experience continuity with its state in PostgreSQL', { skip: noPostgre
     } finally {
       signal('SIGCONT')
     }
-    await eventually(() => isWhole('visitor-2'), { timeoutMs: 15_000, what: 'the stored row' })
-    await eventually(() => isWhole('visitor-3'), { timeoutMs: 15_000, what: 'a new row' })
+    await eventually(() => isWhole('visitor-2'), { what: 'the stored row' })
+    await eventually(() => isWhole('visitor-3'), { what: 'a new row' })
   })
 })

@@ -238,7 +238,7 @@ function overwrite(path: string, at: number, bytes: number): void {
 /** Everything in the log, once the worker is through. */
 async function processed(t: TestContext, folder: string) {
   const world = processing(t, folder)
-  await eventually(() => world.isProcessed(), { timeoutMs: 20_000 })
+  await eventually(() => world.isProcessed())
   return world.outcome()
 }
 

@@ -74,7 +74,7 @@ async function quietState(tracePath: string): Promise<void> {
       const last = readCalls(tracePath).findLast(isStateSync)
       return Date.now() / 1000 - (last?.seconds ?? 0) > quietSeconds
     },
-    { timeoutMs: 30_000, what: 'a quiet state' },
+    { what: 'a quiet state' },
   )
 }
 

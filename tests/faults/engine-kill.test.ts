@@ -47,7 +47,7 @@ describe('the embedded engine', () => {
     t.after(() => rmSync(dataFolder, { recursive: true, force: true }))
     assert.equal(titleOf(pid), 'pennon events')
     parent.kill('SIGKILL')
-    await eventually(() => titleOf(pid) === null, { timeoutMs: 3000, what: 'The end of the engine' })
+    await eventually(() => titleOf(pid) === null, { what: 'The end of the engine' })
   })
 
   it('says why and ends when another engine holds the folder', async t => {

@@ -79,10 +79,10 @@ export async function settle({ pennon, load }: Scene): Promise<void> {
       const response = await fetch(`${pennon.url}/_readiness`)
       return Object.values((await response.json()) as Record<string, string>).every(part => part === 'ok')
     },
-    { timeoutMs: 60_000, what: 'readiness' },
+    { what: 'readiness' },
   )
   const before = load.acknowledgedCount()
-  await eventually(() => load.acknowledgedCount() > before, { timeoutMs: 30_000, what: 'an event that is taken' })
+  await eventually(() => load.acknowledgedCount() > before, { what: 'an event that is taken' })
 }
 
 async function whileServing({ pennon, load }: Scene, seconds: number): Promise<void> {

@@ -38,7 +38,7 @@ export async function runKillRounds(options: KillRoundsOptions): Promise<KillRou
       // What was killed last takes its time to come back: without a load there is nothing to lose.
       const before = load.acknowledgedCount()
       const isUnderLoad = () => load.acknowledgedCount() >= before + loadOfRoundMin
-      await eventually(isUnderLoad, { timeoutMs: 30_000, what: 'the load of a round' })
+      await eventually(isUnderLoad, { what: 'the load of a round' })
       await pause(50 + random() * 600)
       await disturb?.()
       await kill(pennon, victim)

@@ -27,7 +27,7 @@ it('replaces an engine that is stopped, and stores what was accepted meanwhile',
       const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
       return results.length === 2
     },
-    { timeoutMs: 30_000, what: 'both events' },
+    { what: 'both events' },
   )
   assert.match(pennon.output(), /does not answer any more/)
 })

@@ -36,11 +36,11 @@ describe('an instance', () => {
     })
     const ended = new Promise(resolve => terminal.once('close', resolve))
     const url = await eventually(() => /serving on (http:\S+)/.exec(screen)?.[1], {
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
       what: 'the start',
     })
     await eventually(async () => (await (await fetch(`${url}/_readiness`)).text()).includes('"processing":"ok"'), {
-      timeoutMs: 20_000,
+      timeoutMs: 60_000,
     })
     process.kill(-terminal.pid!, 'SIGTERM')
     await ended

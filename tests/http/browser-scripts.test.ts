@@ -203,7 +203,7 @@ describe('the configuration of a project', () => {
     assert.equal(answer.status, 200)
     assert.equal(answer.headers.get('last-modified'), null)
     const later = async () => (await ask(`/array/${token}/config`, headers)).status === 304
-    await eventually(later, { timeoutMs: 3_000, what: 'the next second' })
+    await eventually(later, { what: 'the next second' })
   })
 
   it('refuses a key of another form as JSON, whatever it tries to close', async () => {

@@ -151,7 +151,7 @@ describe('the live view of a front', () => {
     })
     const [ending, staying] = [await watching(t, '', made.value), await watching(t)]
     await front.api('DELETE', `/api/personal_api_keys/${made.id}/`)
-    await eventually(() => ending.isClosed(), { timeoutMs: 1_000, what: 'the end of the stream' })
+    await eventually(() => ending.isClosed(), { what: 'the end of the stream' })
     assert.deepEqual(ending.messages.at(-1)!.data, { reason: 'access_ended' })
     assert.equal(staying.isClosed(), false)
   })

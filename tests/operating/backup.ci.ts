@@ -57,11 +57,11 @@ describe('a backup beside a running instance', () => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const early = startCheckedLoad(() => patientTarget(original), { run: 'early ' })
-    await eventually(() => early.acknowledgedCount() > 300, { timeoutMs: 60_000 })
+    await eventually(() => early.acknowledgedCount() > 300)
     // From here on nothing is processed: the backup has to have it in its log.
     process.kill(original.childPids().work!, 'SIGSTOP')
     const processed = early.acknowledgedCount()
-    await eventually(() => early.acknowledgedCount() > processed + 300, { timeoutMs: 60_000 })
+    await eventually(() => early.acknowledgedCount() > processed + 300)
     const sent = await early.stop()
 
     const late = startCheckedLoad(() => patientTarget(original), { run: 'late ', pauseMs: 20 })
@@ -92,7 +92,7 @@ describe('a backup beside a running instance', () => {
       ...{ key: 'limits', is_remote_configuration: true, has_encrypted_payloads: true },
       filters: { groups: [{ rollout_percentage: 100 }], payloads: { true: '{"seats": 50}' } },
     })
-    await eventually(() => load.acknowledgedCount() > 200, { timeoutMs: 60_000 })
+    await eventually(() => load.acknowledgedCount() > 200)
     const sent = await load.stop()
     await backedUp(folder, 'original', file)
     assert.equal(await original.stop(), 0)
@@ -103,7 +103,7 @@ describe('a backup beside a running instance', () => {
     const usage = () =>
       copy.api<{ results: { events_charged: number }[] }>('GET', '/api/projects/@current/usage/?date_from=-2d')
     const charged = async () => (await usage()).results.reduce((sum, day) => sum + day.events_charged, 0)
-    await eventually(async () => (await charged()) === sent.liveCount, { timeoutMs: 30_000, what: 'usage' })
+    await eventually(async () => (await charged()) === sent.liveCount, { what: 'usage' })
     const payload = await copy.api<string>('GET', '/api/projects/@current/feature_flags/limits/remote_config')
     assert.deepEqual(JSON.parse(payload), { seats: 50 })
   })
@@ -117,7 +117,7 @@ describe('a backup beside a running instance', () => {
     await original.caughtUp()
     const begun = startCommand(settingsOf(folder, 'original'), 'backup', file)
     const tar = join(`${file}.partial`, 'backup.tar')
-    await eventually(() => existsSync(tar) && statSync(tar).size > 0, { timeoutMs: 30_000 })
+    await eventually(() => existsSync(tar) && statSync(tar).size > 0)
     begun.child.kill('SIGKILL')
     await begun.ended
     assert.ok(!existsSync(file))
@@ -126,7 +126,7 @@ describe('a backup beside a running instance', () => {
     const stopped = startCommand(settingsOf(folder, 'original'), 'backup', file)
     // Its own, not the one that was left.
     const writesIt = () => readFileSync(join(`${file}.partial`, 'pid'), 'utf8') === String(stopped.child.pid)
-    await eventually(() => writesIt() && statSync(tar).size > 1024 * 1024, { timeoutMs: 30_000 })
+    await eventually(() => writesIt() && statSync(tar).size > 1024 * 1024)
     stopped.child.kill('SIGINT')
     assert.match((await stopped.ended).stderr, /nothing was left behind/)
     assert.deepEqual([existsSync(file), existsSync(`${file}.partial`)], [false, false])

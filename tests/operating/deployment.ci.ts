@@ -59,10 +59,10 @@ describe('what the Dockerfile makes', () => {
       return spawnSync(check!, checkArgs, { cwd: root, env, stdio: 'ignore' }).status === 0
     }
     assert.equal(isWell(), false, 'well before it was started')
-    await eventually(isWell, { timeoutMs: 60_000, what: `the health check (${output})` })
+    await eventually(isWell, { what: `the health check (${output})` })
     const processes = async () =>
       (await fetch(`http://127.0.0.1:${env.PORT}/_readiness?require=processing`)).status === 200
-    await eventually(processes, { timeoutMs: 60_000, what: `processing (${output})` })
+    await eventually(processes, { what: `processing (${output})` })
     assert.match(output, /Personal API key {2}phx_/)
 
     const file = join(data, 'b.tar')

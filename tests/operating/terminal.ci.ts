@@ -34,7 +34,7 @@ it('logs readable lines on a terminal, and JSON everywhere else', async t => {
     child.stdout.on('data', text => {
       output += text
     })
-    const url = await eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { timeoutMs: 60_000, what: output })
+    const url = await eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { what: output })
     await fetch(`${url}/_liveness`, { headers: { 'x-request-id': 'from-a-terminal' } })
     await eventually(() => output.includes('from-a-terminal'))
     process.kill(-child.pid!, 'SIGTERM')

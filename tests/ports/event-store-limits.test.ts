@@ -182,7 +182,7 @@ describe('the embedded engine and its client', () => {
     await eventually(async () => (await running()) === 1, { what: 'The query' })
     cancel.abort(new Error('the client went away'))
     await outcome
-    await eventually(async () => (await running()) === 0, { timeoutMs: 1000, what: 'The end of the query' })
+    await eventually(async () => (await running()) === 0, { what: 'The end of the query' })
   })
 
   it('answers timeout after the query limit, and full beyond the caps of one read', async () => {

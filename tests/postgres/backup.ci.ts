@@ -21,7 +21,7 @@ test('brings back what was acknowledged before the copy of the database, and say
   const pennon = await startPennon({ dataFolder: original, settings: { DATABASE_URL: url } })
   t.after(() => pennon.killTree().catch(() => undefined))
   const load = startCheckedLoad(() => patientTarget(pennon))
-  await eventually(() => load.acknowledgedCount() > 200, { timeoutMs: 60_000 })
+  await eventually(() => load.acknowledgedCount() > 200)
   const sent = await load.stop()
   // What the copy of the database does not know yet is in the log, whose segments stay for a day.
   const copy = await postgres.copy()

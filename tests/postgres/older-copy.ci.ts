@@ -29,7 +29,7 @@ test('processes again what an older copy of the database lacks, with and without
   await pennon.caughtUp()
 
   await copy.comeBack()
-  await eventually(async () => (await storedCount()) === 15, { timeoutMs: 20_000, what: 'the gap' })
+  await eventually(async () => (await storedCount()) === 15, { what: 'the gap' })
   assert.match(pennon.output(), /"before":15,"offset":5.*processing goes on from there/)
   await writing(() => pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'second', filters: everyone }))
   const answer = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'nobody' })
@@ -38,7 +38,7 @@ test('processes again what an older copy of the database lacks, with and without
 
   await copy.comeBack()
   await capture(pennon, 'new', 2)
-  await eventually(async () => (await storedCount()) === 17, { timeoutMs: 20_000, what: 'the gap and what is new' })
+  await eventually(async () => (await storedCount()) === 17, { what: 'the gap and what is new' })
   const persons = await postgres.query<{ name: string; count: number }>(
     `SELECT substr(distinct_id, 1, 3) AS name, count(*)::int AS count FROM person_distinct_id GROUP BY 1 ORDER BY 1`,
     [],
@@ -63,7 +63,7 @@ test('processes again what an older copy of the database lacks, with and without
 
   /** The first sessions after a restart are those of before it, and fail. */
   async function writing(write: () => Promise<unknown>): Promise<void> {
-    await eventually(() => write().then(() => true), { timeoutMs: 10_000, what: 'the write' })
+    await eventually(() => write().then(() => true), { what: 'the write' })
   }
 })
 

@@ -110,7 +110,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     const url = await postgres.createDatabase()
     const pennon = await started(t, tempDir(t), url)
     await postgres.restart()
-    await eventually(async () => (await holders(url)) === 1, { timeoutMs: 15_000, what: 'the lock' })
+    await eventually(async () => (await holders(url)) === 1, { what: 'the lock' })
     await capture(pennon, 'after', 10)
     await pennon.caughtUp()
     assert.equal(await storedCount(url), 10)
@@ -132,7 +132,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
       url,
     )
     await taken
-    await eventually(() => /took it over/.test(pennon.output()), { timeoutMs: 30_000, what: 'the end' })
+    await eventually(() => /took it over/.test(pennon.output()), { what: 'the end' })
     running.delete(pennon)
     assert.equal(await pennon.stop(), 2)
   })
@@ -150,7 +150,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
       url,
     )
     await eventually(() => /follows another log; this one stops/.test(pennon.output()), {
-      timeoutMs: 30_000,
+      timeoutMs: 60_000,
       what: 'the end',
     })
     running.delete(pennon)

@@ -88,7 +88,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     assert.deepEqual([readiness.flags, readiness.capture], ['ok', 'ok'])
 
     await postgres.restart()
-    await eventually(isWhole, { timeoutMs: 10_000, what: 'the stored person' })
+    await eventually(isWhole, { what: 'the stored person' })
     await eventually(() => pennon.caughtUp().then(() => true), { what: 'the worker' })
     const { results } = await pennon.api<{ results: unknown[] }>(
       'GET',
@@ -118,7 +118,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     const laterMs = answers.slice(6).map(({ waitMs }) => waitMs)
     assert.ok(laterMs.toSorted((a, b) => a - b)[2]! < 100, `the breaker is open: ${laterMs}`)
     await hanging
-    await eventually(isWhole, { timeoutMs: 10_000, what: 'the stored person' })
+    await eventually(isWhole, { what: 'the stored person' })
   })
 
   it('serves a write of another front at once, and to everybody within a second', async () => {

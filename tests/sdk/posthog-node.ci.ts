@@ -233,7 +233,7 @@ for (const sdk of sdks) {
         const id = me('local')
         const locally = { onlyEvaluateLocally: true, sendFeatureFlagEvents: false }
         await eventually(async () => (await client.getFeatureFlag('bool-on', id, locally)) === true, {
-          timeoutMs: 10_000,
+          timeoutMs: 60_000,
           what: 'the definitions',
         })
         assert.equal(await client.getFeatureFlag('multi', id, locally), 'variant-a')
@@ -252,7 +252,7 @@ for (const sdk of sdks) {
         assert.ok(acceptance.proxy.exchanges.some(({ path }) => path === sdk.flagsPath))
         if (sdk.revalidates) {
           await eventually(() => acceptance.proxy.exchanges.some(({ status }) => status === 304), {
-            timeoutMs: 10_000,
+            timeoutMs: 60_000,
             what: 'a 304',
           })
         }
@@ -279,9 +279,9 @@ for (const sdk of sdks) {
       await withClient(options, async client => {
         const value = () =>
           client.getFeatureFlag(key, 'someone', { onlyEvaluateLocally: true, sendFeatureFlagEvents: false })
-        await eventually(async () => (await value()) === false, { timeoutMs: 10_000, what: 'the first definitions' })
+        await eventually(async () => (await value()) === false, { what: 'the first definitions' })
         await pennon.api('PATCH', `/api/projects/@current/feature_flags/${id}/`, rollout(100))
-        await eventually(async () => (await value()) === true, { timeoutMs: 10_000, what: 'the edited definitions' })
+        await eventually(async () => (await value()) === true, { what: 'the edited definitions' })
       })
       await pennon.api('PATCH', `/api/projects/@current/feature_flags/${id}/`, { deleted: true })
     })
@@ -293,7 +293,7 @@ for (const sdk of sdks) {
       })
       // The shutdown of posthog-node 3 resolves while its batches are still on their way.
       const isStored = async () => (await distinctIdsOf(acceptance.pennon, event)).length >= 1_000
-      await eventually(isStored, { timeoutMs: 10_000, what: 'the last batch' })
+      await eventually(isStored, { what: 'the last batch' })
       const ids = await distinctIdsOf(acceptance.pennon, event)
       assert.equal(ids.length, 1_000)
       assert.equal(new Set(ids).size, 1_000)
@@ -393,13 +393,13 @@ describe('what all of them sent', () => {
     const { pennon } = acceptance
     await pennon.caughtUp()
     const importCount = sdks.filter(sdk => sdk.marksImports).length
-    await eventually(async () => (await usageOf(pennon)).imported === importCount, { timeoutMs: 25_000, what: 'usage' })
+    await eventually(async () => (await usageOf(pennon)).imported === importCount, { what: 'usage' })
     const status = await pennon.api<{ lanes: Record<string, { appended: number }> }>(
       'GET',
       '/api/projects/@current/ingestion_status/',
     )
     const live = status.lanes.main!.appended
-    await eventually(async () => (await usageOf(pennon)).charged === live, { timeoutMs: 25_000, what: 'usage' })
+    await eventually(async () => (await usageOf(pennon)).charged === live, { what: 'usage' })
   })
 })
 

@@ -1,14 +1,15 @@
 // A real embedded engine for tests: one per test file, in a folder of its own, ended and removed afterwards.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { type EngineEndpoint, readEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
+import { endProcess, worksIn } from './processes-in-folders.ts'
+import { removeFolder } from './temp-dir.ts'
 
 export interface TestEngine {
   readonly dataFolder: string
@@ -27,11 +28,7 @@ export interface TestEngine {
 export async function startEngine(limits: Partial<EngineLimits> = {}): Promise<TestEngine> {
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-engine-'))
   let child = await spawnEngine(dataFolder, limits)
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-  }
+  const kill = () => endProcess(child, 'SIGKILL')
   return {
     dataFolder,
     get child() {
@@ -45,7 +42,7 @@ export async function startEngine(limits: Partial<EngineLimits> = {}): Promise<T
     },
     stop: async () => {
       await kill()
-      rmSync(dataFolder, { recursive: true, force: true })
+      await removeFolder(dataFolder)
     },
   }
 }
@@ -63,6 +60,7 @@ async function spawnEngine(dataFolder: string, limits: Partial<EngineLimits>): P
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, args[2]!, args[4]!], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
+  worksIn(dataFolder, child, 'SIGKILL')
   await new Promise<void>((ready, failed) => {
     child.once('message', () => ready())
     child.once('exit', code => failed(new Error(`the engine ended with code ${code} before it was ready`)))

@@ -1,9 +1,12 @@
+/** Long, since a busy machine must not fail a test: what comes true does so at once, and only a failure waits for so long. */
+const waitMsMax = 60_000
+
 /** Waits until `check` returns something truthy, or throws what it last threw. Polls; never sleeps longer than needed. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   options: { timeoutMs?: number; what?: string } = {},
 ): Promise<NonNullable<T>> {
-  const deadline = Date.now() + (options.timeoutMs ?? 10_000)
+  const deadline = Date.now() + (options.timeoutMs ?? waitMsMax)
   let last: unknown
   for (;;) {
     try {

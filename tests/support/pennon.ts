@@ -1,10 +1,12 @@
 // A real instance, started as its users start it: `pennon serve` as a process with its children, on a port of its own.
 
-import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { eventually } from './eventually.ts'
+import { endProcess, killWithGroup, worksIn } from './processes-in-folders.ts'
+import { removeFolder } from './temp-dir.ts'
 
 export const testProjectKey = 'phc_test0000000000000000000000000000000000000001'
 export const testPersonalKey = 'phx_test0000000000000000000000000000000000000001'
@@ -76,20 +78,26 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   })
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
 
-  const url = await Promise.race([
-    eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { timeoutMs: 30_000, what: 'the start' }),
-    exited.then(code => {
-      throw new Error(`pennon ended with ${code}: ${output}`)
-    }),
-  ])
-  const isReady = async (what: 'flags' | 'processing') => {
-    const response = await fetch(`${url}/_readiness`)
-    return ((await response.json()) as Record<string, string>)[what] === 'ok'
+  worksIn(dataFolder, child)
+  let url: string
+  let startToReadyMs: number
+  try {
+    url = await Promise.race([
+      eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { timeoutMs: 60_000, what: 'the start' }),
+      exited.then(code => {
+        throw new Error(`pennon ended with ${code}: ${output}`)
+      }),
+    ])
+    await eventually(() => isReady(url, 'flags'), { what: 'readiness' })
+    startToReadyMs = performance.now() - startedAt
+    if (options.waitForProcessing !== false)
+      await eventually(() => isReady(url, 'processing'), { what: `processing (${output})` })
+  } catch (error) {
+    killWithGroup(child)
+    await exited
+    if (options.dataFolder === undefined) await removeFolder(dataFolder)
+    throw error
   }
-  await eventually(() => isReady('flags'), { timeoutMs: 15_000, what: 'readiness' })
-  const startToReadyMs = performance.now() - startedAt
-  if (options.waitForProcessing !== false)
-    await eventually(() => isReady('processing'), { timeoutMs: 30_000, what: `processing (${output})` })
 
   const pennon: Pennon = {
     url,
@@ -116,7 +124,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
         headers: { 'content-type': 'application/json', ...headers },
         body: JSON.stringify(body),
       }),
-    caughtUp: async (timeoutMs = 30_000) => {
+    caughtUp: async (timeoutMs = 60_000) => {
       await eventually(
         async () => {
           const { lanes } = await pennon.api<{ lanes: Lanes }>('GET', '/api/projects/@current/ingestion_status/')
@@ -126,25 +134,25 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
       )
     },
     killTree: async () => {
-      killGroup(child)
+      killWithGroup(child)
       await exited
     },
     stop: async () => {
-      child.kill('SIGTERM')
+      await endProcess(child, 'SIGTERM', stopMsMax)
       const code = await exited
-      if (options.dataFolder === undefined) rmSync(dataFolder, { recursive: true, force: true })
+      if (options.dataFolder === undefined) await removeFolder(dataFolder)
       return code
     },
   }
   return pennon
 }
 
+/** An instance that takes longer to stop is killed, so that its test fails instead of waiting for ever. */
+const stopMsMax = 60_000
+
 type Lanes = Record<string, { appended: number; processed: number }>
 
-function killGroup(child: ChildProcess): void {
-  try {
-    process.kill(-child.pid!, 'SIGKILL')
-  } catch (cause) {
-    if ((cause as { code?: string }).code !== 'ESRCH') throw cause
-  }
+async function isReady(url: string, what: 'flags' | 'processing'): Promise<boolean> {
+  const response = await fetch(`${url}/_readiness`)
+  return ((await response.json()) as Record<string, string>)[what] === 'ok'
 }

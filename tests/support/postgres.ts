@@ -3,13 +3,14 @@
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { freePort } from './free-port.ts'
+import { endProcess, worksIn } from './processes-in-folders.ts'
+import { removeFolder } from './temp-dir.ts'
 
 export interface Databases {
   /** `postgres://…` of a database that nobody else has; `template` is the URL of one to copy, which must have no sessions. */
@@ -38,7 +39,7 @@ export interface TestPostgres extends Databases {
 /** A role that needs the password `right`; `pennon`, the owner of everything, needs none. */
 export const guardedRole = 'guarded'
 
-const startMsMax = 30_000
+const startMsMax = 60_000
 
 /**
  * For the `skip` of a test: false when there are PostgreSQL binaries here, else why nothing runs.
@@ -79,6 +80,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   const start = async () => {
     const log = openSync(logFile, 'a')
     const child = spawn(server.command, server.args, { stdio: ['ignore', log, log], cwd: tmpdir() })
+    worksIn(folder, child, 'SIGQUIT')
     await untilReady(child, port, logFile)
     return child
   }
@@ -86,11 +88,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   const adminUrl = `postgres://pennon@127.0.0.1:${port}/postgres`
   await queryOnce(adminUrl, `CREATE ROLE ${guardedRole} LOGIN SUPERUSER PASSWORD 'right'`)
   const databases = databasesAt(adminUrl)
-  const kill = async (signal: NodeJS.Signals) => {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    child.kill(signal)
-    await once(child, 'exit')
-  }
+  const kill = (signal: NodeJS.Signals) => endProcess(child, signal)
 
   return {
     port,
@@ -124,7 +122,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     },
     stop: async () => {
       await kill('SIGQUIT')
-      rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+      await removeFolder(folder)
     },
   }
 }

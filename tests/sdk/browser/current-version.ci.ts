@@ -290,7 +290,7 @@ describe('posthog-js from Pennon', { skip }, () => {
         ;({ results } = await pennon.api<{ results: typeof results }>('GET', path))
         return results.length > 0
       },
-      { what: 'a replay', timeoutMs: 20_000 },
+      { what: 'a replay' },
     )
     site.assertQuiet(visitor)
     const [first] = results.toReversed()

@@ -58,7 +58,7 @@ describe('an early access feature in a page', { skip }, () => {
           const person = await storedPerson(pennon, id)
           return person?.properties['$feature_enrollment/faster-checkout'] === isEnrolled
         },
-        { what: 'the choice to be stored', timeoutMs: 20_000 },
+        { what: 'the choice to be stored' },
       )
     }
     await choose(true)

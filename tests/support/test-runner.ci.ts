@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { isAlive } from './child-processes.ts'
+import { eventually } from './eventually.ts'
+import { tempDir } from './temp-dir.ts'
+
+/** What the runner of the tests says of one test file, as its own process. */
+async function runFile(folder: string, source: string): Promise<{ exitCode: number | null; output: string }> {
+  const file = join(folder, 'a.test.mjs')
+  writeFileSync(file, source)
+  const env = { ...process.env, TESTS_GRACE_MS: '300' }
+  for (const name of ['NODE_TEST_CONTEXT', 'TESTS_PROCESS', 'TESTS_FILE'] as const) Reflect.deleteProperty(env, name)
+  const runner = spawn(process.execPath, ['scripts/run-tests.ts', 'unit', file], { env })
+  let output = ''
+  for (const stream of [runner.stdout, runner.stderr])
+    stream.on('data', chunk => {
+      output += chunk
+    })
+  const exitCode = await new Promise<number | null>(resolve => runner.once('close', resolve))
+  return { exitCode, output }
+}
+
+const imports = `
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { test } from 'node:test'
+`
+
+describe('the runner of the tests', { concurrency: false }, () => {
+  it('ends, naming the file, when a child keeps the process of a test that threw', async t => {
+    const folder = tempDir(t)
+    const { exitCode, output } = await runFile(
+      folder,
+      `${imports}
+test('throws in the middle', () => {
+  const child = spawn('sleep', ['600'])
+  writeFileSync('${folder}/pid', String(child.pid))
+  throw new Error('in the middle')
+})`,
+    )
+    assert.equal(exitCode, 1, output)
+    assert.match(
+      output,
+      /a\.test\.mjs: its tests are over, but something that they started keeps its process: .*Process/,
+    )
+    assert.match(output, /sleep 600/)
+    await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
+  })
+
+  it('kills what went on beside, though it holds the output and every test passed, and fails', async t => {
+    const folder = tempDir(t)
+    const { exitCode, output } = await runFile(
+      folder,
+      `${imports}
+test('passes', () => {
+  const child = spawn('sleep', ['601'], { detached: true, stdio: 'inherit' })
+  child.unref()
+  writeFileSync('${folder}/pid', String(child.pid))
+})`,
+    )
+    assert.equal(exitCode, 1, output)
+    assert.match(output, /a\.test\.mjs: its tests are over, but process \d+ that they started went on .*: sleep 601/)
+    await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
+  })
+
+  it('ends an instance in a folder before it removes the folder, whatever threw before', async t => {
+    const folder = tempDir(t)
+    const support = new URL('.', import.meta.url).href
+    const { exitCode, output } = await runFile(
+      folder,
+      `${imports}
+import { tempDir } from '${support}temp-dir.ts'
+import { worksIn } from '${support}processes-in-folders.ts'
+test('throws in the middle', t => {
+  const mine = tempDir(t)
+  const child = spawn('sh', ['-c', 'trap "echo ended > ' + mine + '/at-the-end && cp ' + mine + '/at-the-end ${folder}/end; exit" TERM; echo ready; while :; do sleep 0.05; done'])
+  worksIn(mine, child)
+  return new Promise((_, reject) => child.stdout.once('data', () => reject(new Error('in the middle'))))
+})`,
+    )
+    assert.equal(exitCode, 1, output)
+    assert.equal(readFileSync(join(folder, 'end'), 'utf8'), 'ended\n', output)
+    assert.doesNotMatch(output, /its tests are over/)
+  })
+})
