@@ -115,7 +115,7 @@ export class LaneAppender {
     const segment = this.#segment
     const whereabouts = segment?.whereabouts()
     if (whereabouts === 'gone') throw new FilesGoneError(segment!.name.path)
-    if (whereabouts === 'set_aside') this.#closeSegment()
+    if (whereabouts === 'set_aside' || whereabouts === 'completed') this.#closeSegment()
     if (this.#segment === null) this.#append([], 0)
     this.#mark.sync()
   }
@@ -129,15 +129,15 @@ export class LaneAppender {
         const state = segment.state()
         if (state.nextOffset !== null) {
           segment.rollback()
-          this.#moveTo(state.nextOffset)
+          this.#moveOn(state.nextOffset)
         } else if (state.endOffset < this.#firstOffset) {
           segment.closeForGood(this.#firstOffset)
           const isLost = this.#markedOffset > state.endOffset
           this.#options.onGap?.({ endOffset: state.endOffset, firstOffset: this.#firstOffset, isLost })
-          this.#moveTo(this.#firstOffset)
+          this.#moveOn(this.#firstOffset)
         } else if (state.bytes >= this.#options.segmentBytesMax && state.endOffset > segment.name.firstOffset) {
           segment.closeForGood(state.endOffset)
-          this.#moveTo(state.endOffset)
+          this.#moveOn(state.endOffset)
         } else {
           const endOffset = segment.insert(frames, state.endOffset, nowMs)
           if (isProbe) segment.touch()
@@ -168,6 +168,7 @@ export class LaneAppender {
     this.#mark.write(endOffset)
     switch (segment.whereaboutsAtCommit()) {
       case 'here':
+      case 'completed':
         return
       case 'gone':
         throw new FilesGoneError(segment.name.path)
@@ -184,10 +185,18 @@ export class LaneAppender {
     segment?.close()
   }
 
-  #moveTo(firstOffset: number): void {
+  /**
+   * From a completed segment. The one behind it may be complete as well, and packed or deleted already: one that was made in
+   * its place would take records at offsets that others have.
+   */
+  #moveOn(nextOffset: number): void {
     this.#closeSegment()
-    const name = createSegment(this.#options.laneFolder, firstOffset)
-    this.#segment = new WritableSegment(name, this.#options.busyTimeoutMs)
+    const { laneFolder, busyTimeoutMs } = this.#options
+    const newest = listSegments(laneFolder).at(-1)
+    const isBehind = newest !== undefined && newest.firstOffset >= nextOffset
+    this.#segment = isBehind
+      ? this.#openNewest()
+      : new WritableSegment(createSegment(laneFolder, nextOffset), busyTimeoutMs)
   }
 
   #openNewest(): WritableSegment {
@@ -253,6 +262,8 @@ function framesOf(run: Uint8Array<ArrayBuffer>): Frame[] {
   }
   return frames
 }
+
+type Whereabouts = 'here' | 'completed' | 'set_aside' | 'gone'
 
 class WritableSegment {
   readonly name: SegmentName
@@ -339,7 +350,7 @@ class WritableSegment {
   }
 
   /** As `whereabouts`, at the price of one look: whatever happens to a name in a folder changes the folder's time. */
-  whereaboutsAtCommit(): 'here' | 'set_aside' | 'gone' {
+  whereaboutsAtCommit(): Whereabouts {
     const folder = statSync(this.#folder, { throwIfNoEntry: false })
     if (folder !== undefined && folder.ino === this.#folderInode && folder.mtimeMs === this.#folderChangedAtMs)
       return 'here'
@@ -349,9 +360,11 @@ class WritableSegment {
   }
 
   /** Whether the files still have their names. A side file that was removed takes its commits along when all close it. */
-  whereabouts(): 'here' | 'set_aside' | 'gone' {
+  whereabouts(): Whereabouts {
     if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
-    const inode = this.#files[0]!.inode
+    const { inode } = this.#files[0]!
+    // What is complete is packed or deleted by the worker, whoever still has it open.
+    if (inodeAt(this.name.path) === 0 && this.#next.get() !== null) return 'completed'
     const isSetAside = listSegments(this.#folder).some(
       ({ form, path }) => form === 'damaged' && inodeAt(path) === inode,
     )

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
+import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { FilesGoneError, LaneAppender, type LaneGap } from './lane-appender.ts'
+import { listSegments } from './segment-file.ts'
+
+// Several fronts append to one lane. One that stands still keeps the segment open that was the newest when it appended last.
+
+describe('lane appender beside another', () => {
+  for (const what of ['packed', 'deleted'] as const) {
+    it(`stays well when the segment that it has open was completed by the other and then ${what}`, async t => {
+      const { laneFolder, still, completeAndTakeAway, reader } = await twoAppenders(t)
+      await completeAndTakeAway(what)
+      still.check()
+      const offset = appendTo(still, 9)
+      assert.equal(offset, 4)
+      assert.deepEqual(distinctIds(await readAll(reader, 'main', 100, 4)), ['person-9'])
+      assert.equal(listSegments(laneFolder).at(-1)?.firstOffset, 4)
+    })
+
+    it(`appends behind all that the other appended, also before it has looked, once complete segments were ${what}`, async t => {
+      const { still, completeAndTakeAway, reader, gaps } = await twoAppenders(t)
+      await completeAndTakeAway(what)
+      assert.equal(appendTo(still, 9), 4)
+      assert.deepEqual(distinctIds(await readAll(reader, 'main', 100, 4)), ['person-9'])
+      assert.deepEqual(gaps, [])
+    })
+  }
+
+  it('refuses what it would append to a removed segment that is not complete', async t => {
+    const { laneFolder, still } = await twoAppenders(t)
+    const [newest] = listSegments(laneFolder)
+    rmSync(newest!.path)
+    assert.throws(() => still.check(), FilesGoneError)
+  })
+})
+
+/** Both have the first segment open, which holds one record and takes no more. */
+async function twoAppenders(t: TestContext) {
+  const folder = tempDir(t)
+  const laneFolder = join(folder, 'main')
+  const gaps: LaneGap[] = []
+  const open = () => {
+    const options = { laneFolder, firstOffset: 0, segmentBytesMax: 1, busyTimeoutMs: 1_000 }
+    const appender = new LaneAppender({ ...options, onGap: gap => gaps.push(gap) })
+    t.after(() => appender.close())
+    return appender
+  }
+  const still = open()
+  const other = open()
+  appendTo(still, 0)
+  const reader = openedReader(t, folder)
+  return {
+    ...{ laneFolder, gaps, still, reader },
+    completeAndTakeAway: async (what: 'packed' | 'deleted') => {
+      for (const n of [1, 2, 3]) appendTo(other, n)
+      if (what === 'packed') await reader.pack(new AbortController().signal)
+      else await reader.deleteBehind('main', 3, Number.POSITIVE_INFINITY)
+      assert.ok(listSegments(laneFolder).every(({ form, firstOffset }) => form !== 'plain' || firstOffset === 3))
+    },
+  }
+}
+
+function appendTo(appender: LaneAppender, n: number): number {
+  return appender.append([encodedEvents([aCapturedEvent(n)]).bytes], 1_790_000_000_000)
+}
