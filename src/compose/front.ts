@@ -131,7 +131,7 @@ export interface Front {
 export async function composeFront(options: FrontOptions): Promise<Front> {
   const { config, clock, logger, metrics, host } = options
   const management = options.management ?? (await openManagement(config, logger))
-  const state = await openFrontState(config, logger, management)
+  const state = await openFrontState(config, { logger, metrics }, management)
   const keyUses = startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
   const changes = createChangeHub({
@@ -237,7 +237,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     clock,
     rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
   }
-  const healthDeps = composeHealth({ config, definitions, ownLog, logReader, missingEvents, metrics, host })
+  const healthDeps = composeHealth({ config, definitions, state, ownLog, logReader, missingEvents, metrics, host })
   const serverKeys = {
     keyCheck,
     findProject: (token: string) => definitions.findByToken(token),

@@ -10,6 +10,7 @@ import type { Config } from '../config.ts'
 export function composeHealth(deps: {
   readonly config: Config
   readonly definitions: { isServing(): boolean }
+  readonly state: { isReplicaDown(): boolean }
   /** Null: the log is another's. */
   readonly ownLog: EventLogHealth | null
   readonly logReader: Pick<EventLogReader, 'losses' | 'room'>
@@ -21,7 +22,7 @@ export function composeHealth(deps: {
     otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
   }
 }): HealthDeps {
-  const { config, definitions, ownLog, logReader, missingEvents, metrics, host } = deps
+  const { config, definitions, state, ownLog, logReader, missingEvents, metrics, host } = deps
   return {
     readiness: async () => {
       const lostCount = await countLost(logReader)
@@ -32,6 +33,7 @@ export function composeHealth(deps: {
         processing: host.processingState(),
         events: missingEvents.spanCount() === 0 ? 'ok' : 'rows_missing',
         ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
+        ...(state.isReplicaDown() && { read_replica: 'unavailable' }),
         ...(lostCount > 0 && { lost_records: lostCount }),
       }
     },

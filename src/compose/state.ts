@@ -14,12 +14,21 @@ import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-k
 import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
+import { readReplicaFirst } from '#services/replica-first.ts'
+import { guardStore, storeLimits } from '#services/store-guard.ts'
 import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
 import type { Config } from '../config.ts'
 
 /** A start waits this long for a server that is busy; for the replica less, since it starts without it. */
 const startConnectMsMax = 15_000
 const replicaConnectMsMax = 3_000
+
+/**
+ * Half of what an evaluation waits, so that the primary has the other half. A look-up that tries whether the replica is back
+ * costs one request that half, and what tries every 5 s is found soon enough.
+ */
+const replicaLimits = { ...storeLimits, timeoutMs: storeLimits.timeoutMs / 2, restMs: 5_000 }
 
 /** What the private API reads and writes, what definitions are loaded with, and what evaluations write. */
 export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
@@ -31,6 +40,8 @@ export interface FrontState {
   readonly definitions: DefinitionStore
   /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
   readonly definitionPollMs: number
+  /** Whether the primary answers for the replica of `DATABASE_READ_URL`; false without one. */
+  isReplicaDown(): boolean
   close(): Promise<void>
 }
 
@@ -131,7 +142,11 @@ async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
 }
 
 /** On a state that `openManagement` has brought up to date. */
-export async function openFrontState(config: Config, logger: Logger, management: StateWriter): Promise<FrontState> {
+export async function openFrontState(
+  config: Config,
+  { logger, metrics }: { logger: Logger; metrics: Metrics },
+  management: StateWriter,
+): Promise<FrontState> {
   const { dataFolder } = config
   const urls = stateUrlsOf(config)
   const { loadChanges } = management
@@ -142,16 +157,27 @@ export async function openFrontState(config: Config, logger: Logger, management:
       subjects.close()
       await definitions.close()
     }
-    return { subjects, definitions, definitionPollMs: 200, close }
+    return { subjects, definitions, definitionPollMs: 200, isReplicaDown: () => false, close }
   }
   const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
   const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
-  const subjects = openPostgresSubjectStore({ url: urls.readUrl ?? urls.url, logger })
+  const primary = openPostgresSubjectStore({ url: urls.url, logger })
+  const replica = urls.readUrl === null ? null : openPostgresSubjectStore({ url: urls.readUrl, logger })
+  const guard = guardStore({
+    ...replicaLimits,
+    port: 'subject-replica',
+    task: 'reading stored persons and groups from DATABASE_READ_URL',
+    without: 'they are read from DATABASE_URL',
+    logger,
+    metrics,
+    monotonicNowMs: () => performance.now(),
+  })
   const definitions = openPostgresDefinitionStore({ url: urls.url, logger, loadChanges })
   const close = async () => {
-    await Promise.all([subjects.close(), definitions.close()])
+    await Promise.all([primary.close(), replica?.close(), definitions.close()])
   }
-  return { subjects, definitions, definitionPollMs: 1_000, close }
+  const subjects = replica === null ? primary : readReplicaFirst(replica, primary, guard)
+  return { subjects, definitions, definitionPollMs: 1_000, isReplicaDown: guard.isDown, close }
 }
 
 /** The worker's, on a state that `serve` has brought up to date. */

@@ -23,7 +23,7 @@ import { createLateLogins } from './late-logins.ts'
 import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { createSliceQueue, type SlicedWork, unfinished } from './slice-queue.ts'
-import { type GuardOptions, guardStore } from './store-guard.ts'
+import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of a project API key; null: no such project. */
@@ -80,8 +80,7 @@ export interface DecideService {
   ): MaybePromise<{ readonly evaluation: FlagEvaluation; readonly subject: EvaluationSubject }>
 }
 
-/** A busy front has some hundred look-ups under way; these many wait for a store that is slow. */
-const storeLimits = { timeoutMs: 250, pendingMax: 10_000, failuresMax: 5, restMs: 1_000, startTimer: startNodeTimer }
+const without = 'flags that need it are left out'
 
 /** A state thread takes as many calls at once, and the private API's are among them. */
 const waitingWritesMax = 500
@@ -100,6 +99,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   const reads = guardStore({
     port: 'subject-store',
     task: 'reading stored persons and groups',
+    without,
     logger,
     metrics,
     ...limits,
@@ -107,6 +107,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
   const writes = guardStore({
     port: 'hash-key-overrides',
     task: 'keeping the flags of people who log in',
+    without,
     logger,
     metrics,
     ...limits,
@@ -210,11 +211,6 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     metrics.flagEvaluations.inc({ result: result.kind })
     return result
   }
-}
-
-function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
-  const timer = setTimeout(callback, delayMs).unref()
-  return { cancel: () => clearTimeout(timer) }
 }
 
 function hasDistinctId(request: EvaluationRequest): request is SubjectRequest {

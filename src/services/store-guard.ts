@@ -16,6 +16,8 @@ export interface GuardOptions {
   readonly port: string
   /** What cannot be done while the store is away, for the log. */
   readonly task: string
+  /** What happens instead, for the log. */
+  readonly without: string
   readonly logger: Logger
   readonly metrics: Metrics
   /** How long one call may take. */
@@ -38,13 +40,29 @@ export interface StoreGuard {
    * @param timeoutMs when less than the guard's own.
    */
   run<T>(call: () => MaybePromise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
+  /** Whether the store is left alone, or was at its last call. */
+  isDown(): boolean
 }
+
+/** A busy front has some hundred look-ups under way; these many wait for a store that is slow. */
+export const storeLimits = {
+  timeoutMs: 250,
+  pendingMax: 10_000,
+  failuresMax: 5,
+  restMs: 1_000,
+  startTimer: startNodeTimer,
+}
+
+/** An outage is told of this often at most, however often the store comes and goes. */
+const toldEveryMs = 60_000
 
 export function guardStore(options: GuardOptions): StoreGuard {
   const { port, task, logger, metrics } = options
   let failuresInARow = 0
   let restsUntilMs = 0
   let pendingCount = 0
+  let toldAtMs = Number.NEGATIVE_INFINITY
+  let isTold = false
 
   return {
     run(call, timeoutMs = options.timeoutMs) {
@@ -61,6 +79,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
         return failed(cause)
       }
     },
+    isDown: () => failuresInARow >= options.failuresMax,
   }
 
   function bounded<T>(answer: Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
@@ -89,7 +108,8 @@ export function guardStore(options: GuardOptions): StoreGuard {
   }
 
   function succeeded<T>(value: T): Loaded<T> {
-    if (failuresInARow >= options.failuresMax) logger.info(`${task}: possible again`)
+    if (isTold) logger.info(`${task}: possible again`)
+    isTold = false
     failuresInARow = 0
     return ok(value)
   }
@@ -98,10 +118,18 @@ export function guardStore(options: GuardOptions): StoreGuard {
     const code = cause instanceof PortError ? cause.code : 'corrupt'
     metrics.dependencyFailures.inc({ port, code })
     failuresInARow++
-    if (failuresInARow === options.failuresMax) {
-      restsUntilMs = options.monotonicNowMs() + options.restMs
-      logger.error({ err: cause }, `${task}: not possible; flags that need it are left out`)
+    const nowMs = options.monotonicNowMs()
+    if (failuresInARow === options.failuresMax) restsUntilMs = nowMs + options.restMs
+    if (failuresInARow >= options.failuresMax && nowMs - toldAtMs >= toldEveryMs) {
+      toldAtMs = nowMs
+      isTold = true
+      logger.error({ err: cause }, `${task}: not possible; ${options.without}`)
     } else logger.debug({ err: cause }, `${task}: failed`)
     return err(code === 'timeout' ? 'timeout' : code === 'unavailable' ? 'database_unavailable' : 'database_error')
   }
+}
+
+function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
+  const timer = setTimeout(callback, delayMs).unref()
+  return { cancel: () => clearTimeout(timer) }
 }

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { HashKeyOverrideReader } from '#ports/hash-key-overrides.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { readReplicaFirst } from './replica-first.ts'
+import { guardStore, storeLimits } from './store-guard.ts'
+
+type Subjects = SubjectStore & HashKeyOverrideReader
+type Answer = <T>(found: T) => MaybePromise<T>
+
+const at = <T>(found: T): T => found
+const fails: Answer = () => {
+  throw new PortError('state', 'unavailable')
+}
+const rejects: Answer = () => Promise.reject(new PortError('state', 'unavailable'))
+const hangs: Answer = () => new Promise(() => {})
+
+function start(replicaAnswer: Answer, primaryAnswer: Answer = at) {
+  const world = { nowMs: 0, replica: replicaAnswer, primary: primaryAnswer, asked: { replica: 0, primary: 0 } }
+  const lines: string[] = []
+  const timers: { callback: () => void; delayMs: number }[] = []
+  const metrics = createMetrics()
+  const logger = Object.assign(silentLogger(), {
+    error: (_: object, line: string) => void lines.push(line),
+    info: (line: string) => void lines.push(line),
+  })
+  const subjectsOf = (name: 'replica' | 'primary'): Subjects => {
+    const answer: Answer = found => {
+      world.asked[name]++
+      return world[name](found)
+    }
+    return {
+      findPerson: (projectId, distinctId) =>
+        answer({ uuid: `${projectId} ${distinctId}`, properties: { of: name }, createdAtMs: 0 }),
+      findStaticCohorts: () => answer(new Set([name === 'replica' ? 1 : 2])),
+      findGroup: (_projectId, index, key) => answer({ properties: { of: name, index, key } }),
+      findHashKeys: () => answer([['flag', name] as const]),
+    }
+  }
+  const guard = guardStore({
+    ...storeLimits,
+    port: 'subject-replica',
+    task: 'reading the replica',
+    without: 'the primary is read',
+    logger,
+    metrics,
+    failuresMax: 2,
+    restMs: 5_000,
+    monotonicNowMs: () => world.nowMs,
+    startTimer: (callback, delayMs) => {
+      timers.push({ callback, delayMs })
+      return { cancel: () => {} }
+    },
+  })
+  const subjects = readReplicaFirst(subjectsOf('replica'), subjectsOf('primary'), guard)
+  const source = async () => (await subjects.findPerson(1, 'ada'))!.properties.of
+  return { world, lines, timers, metrics, guard, subjects, source }
+}
+
+describe('look-ups of a replica', () => {
+  it('are answered by it, and the primary is asked nothing', async () => {
+    const { world, source, guard } = start(at)
+    assert.equal(await source(), 'replica')
+    assert.deepEqual([world.asked, guard.isDown()], [{ replica: 1, primary: 0 }, false])
+  })
+
+  for (const [what, answer] of Object.entries({ throws: fails, rejects }))
+    it(`are answered by the primary where the replica ${what}, each with what it asked`, async () => {
+      const { subjects } = start(answer)
+      assert.deepEqual(await subjects.findPerson(7, 'ada'), {
+        uuid: '7 ada',
+        properties: { of: 'primary' },
+        createdAtMs: 0,
+      })
+      assert.deepEqual(await subjects.findStaticCohorts(7, 'ada'), new Set([2]))
+      assert.deepEqual(await subjects.findGroup(7, 1, 'acme'), {
+        properties: { of: 'primary', index: 1, key: 'acme' },
+      })
+      assert.deepEqual(await subjects.findHashKeys(7, 'ada'), [['flag', 'primary']])
+    })
+
+  it('wait for a replica that hangs no longer than its part of the time, and then no more', async () => {
+    const { world, timers, source, guard } = start(hangs)
+    for (let count = 0; count < 2; count++) {
+      const waiting = source()
+      assert.equal(timers.at(-1)!.delayMs, storeLimits.timeoutMs)
+      timers.at(-1)!.callback()
+      assert.equal(await waiting, 'primary')
+    }
+    assert.equal(guard.isDown(), true)
+    for (let count = 0; count < 3; count++) assert.equal(await source(), 'primary')
+    assert.equal(world.asked.replica, 2, 'it is left alone')
+
+    world.nowMs = 5_001
+    world.replica = at
+    assert.equal(await source(), 'replica', 'one look-up finds that it is back')
+    assert.equal(guard.isDown(), false)
+  })
+
+  it('are counted by the name of the replica as they fail, and told of once a minute, however often it comes and goes', async () => {
+    const { world, lines, metrics, source } = start(fails)
+    const told = 'reading the replica: not possible; the primary is read'
+    for (let second = 0; second < 59; second++) {
+      world.nowMs = second * 1_000
+      world.replica = second % 20 >= 10 ? at : fails
+      await source()
+    }
+    assert.deepEqual(lines, [told, 'reading the replica: possible again'])
+    world.replica = fails
+    for (let second = 61; second < 121; second++) {
+      world.nowMs = second * 1_000
+      await source()
+    }
+    assert.deepEqual(lines.slice(2), [told])
+    const { values } = await metrics.dependencyFailures.get()
+    assert.deepEqual(values[0]!.labels, { port: 'subject-replica', code: 'unavailable' })
+  })
+
+  it('fail as the primary does when both are away', async () => {
+    const { subjects } = start(rejects, rejects)
+    await assert.rejects(async () => subjects.findPerson(1, 'ada'), { code: 'unavailable' })
+  })
+})

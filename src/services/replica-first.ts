@@ -1,0 +1,27 @@
+// Stored persons and groups of a replica, and of the primary where the replica fails: an evaluation that waits for a replica
+// that hangs still has time for the primary, and while the replica is known to be down it is not asked.
+
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { HashKeyOverrideReader } from '#ports/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/subject-store.ts'
+import type { Loaded, StoreGuard } from './store-guard.ts'
+
+type Subjects = SubjectStore & HashKeyOverrideReader
+
+/**
+ * @param guard of the replica alone. Its time has to leave some of what an evaluation waits for both stores.
+ * @returns a store whose look-ups fail only as the primary's do.
+ */
+export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
+  function find<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {
+    const found = guard.run(() => ask(replica))
+    const next = (loaded: Loaded<T>): MaybePromise<T> => (loaded.ok ? loaded.value : ask(primary))
+    return found instanceof Promise ? found.then(next) : next(found)
+  }
+  return {
+    findPerson: (...person) => find(subjects => subjects.findPerson(...person)),
+    findStaticCohorts: (...person) => find(subjects => subjects.findStaticCohorts(...person)),
+    findGroup: (...group) => find(subjects => subjects.findGroup(...group)),
+    findHashKeys: (...person) => find(subjects => subjects.findHashKeys(...person)),
+  }
+}

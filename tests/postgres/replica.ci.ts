@@ -1,0 +1,90 @@
+// What a replica that is away, or hangs, takes with it: nothing. A second server with the same rows stands for it.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { describe, it } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
+
+interface Decided {
+  readonly featureFlags: Record<string, boolean>
+  readonly errorsWhileComputingFlags: boolean
+}
+
+const planIs = (value: string) => ({
+  groups: [{ properties: [{ key: 'plan', type: 'person', operator: 'exact', value }] }],
+})
+
+describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () => {
+  it('read DATABASE_URL while the replica is dead or hangs, within their time, and the replica again when it is back', async t => {
+    const [primary, replica] = await Promise.all([startPostgresForTests(t), startPostgresForTests(t)])
+    const url = await primary.createDatabase()
+    const readUrl = await replica.createDatabase()
+    const pennon = await startPennon({ settings: { DATABASE_URL: url, DATABASE_READ_URL: readUrl } })
+    t.after(() => pennon.stop())
+    for (const plan of ['primary', 'replica'])
+      await pennon.api('POST', '/api/projects/@current/feature_flags/', { key: plan, filters: planIs(plan) })
+    const sent = await pennon.post('/capture/', {
+      api_key: testProjectKey,
+      event: '$identify',
+      distinct_id: 'ada',
+      properties: { $set: { plan: 'primary' } },
+    })
+    assert.equal(sent.status, 200)
+    await pennon.caughtUp()
+    copyDatabase(url, readUrl)
+    // By this it is known which of them was asked.
+    await replica.query(`UPDATE person SET properties = '{"plan":"replica"}'`, [], readUrl)
+
+    const decide = async () => {
+      const startedAt = performance.now()
+      const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+      const { featureFlags, errorsWhileComputingFlags } = (await response.json()) as Decided
+      const [plan] = Object.keys(featureFlags).filter(key => featureFlags[key])
+      return { plan, errorsWhileComputingFlags, waitMs: performance.now() - startedAt }
+    }
+    const readiness = async () => (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
+    const isRead = async (name: string) => (await decide()).plan === name
+    await eventually(() => isRead('replica'), { timeoutMs: 10_000, what: 'the replica' })
+    assert.equal((await readiness()).read_replica, undefined)
+
+    const answers = async () => {
+      const waits: number[] = []
+      for (let count = 0; count < 12; count++) {
+        const { plan, errorsWhileComputingFlags, waitMs } = await decide()
+        assert.deepEqual([plan, errorsWhileComputingFlags], ['primary', false])
+        waits.push(waitMs)
+      }
+      assert.equal((await readiness()).read_replica, 'unavailable')
+      assert.deepEqual([(await readiness()).flags, (await readiness()).processing], ['ok', 'ok'])
+      return waits
+    }
+    await replica.kill()
+    await answers()
+    await replica.restart()
+    await eventually(() => isRead('replica'), { timeoutMs: 20_000, what: 'the replica again' })
+
+    const sessions = execFileSync('pgrep', ['-P', String(replica.pid)], { encoding: 'utf8' })
+      .trim()
+      .split('\n')
+    const signal = (name: NodeJS.Signals) => {
+      for (const pid of [replica.pid, ...sessions.map(Number)]) process.kill(pid, name)
+    }
+    signal('SIGSTOP')
+    const waits = await answers().finally(() => signal('SIGCONT'))
+    t.diagnostic(`answers beside a replica that hangs took ${waits.map(Math.round)} ms`)
+    assert.ok(Math.max(...waits) < 1_000)
+    await eventually(() => isRead('replica'), { timeoutMs: 20_000, what: 'the replica at last' })
+    const metrics = await (await fetch(`${pennon.url}/metrics`)).text()
+    assert.match(metrics, /pennon_dependency_failures_total\{port="subject-replica",code="timeout"\} [1-9]/)
+    const told = pennon.output().match(/DATABASE_READ_URL: not possible; they are read from DATABASE_URL/g)
+    assert.ok(told !== null && told.length <= 2, pennon.output())
+  })
+})
+
+function copyDatabase(from: string, to: string): void {
+  execFileSync('sh', ['-c', 'pg_dump --no-owner "$1" | psql -q -v ON_ERROR_STOP=1 "$2"', 'sh', from, to], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
+}
