@@ -10,7 +10,7 @@ import type { Config } from '../config.ts'
 export function composeHealth(deps: {
   readonly config: Config
   readonly definitions: { isServing(): boolean }
-  readonly state: { isReplicaDown(): boolean }
+  readonly state: { isReplicaDown(): boolean; missing(): string | null }
   /** Null: the log is another's. */
   readonly ownLog: EventLogHealth | null
   readonly logReader: Pick<EventLogReader, 'losses' | 'room'>
@@ -27,13 +27,15 @@ export function composeHealth(deps: {
     readiness: async () => {
       const lostCount = await countLost(logReader)
       const condition = ownLog?.condition() ?? { state: 'ok' }
+      const stateMissing = state.missing()
       return {
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
         capture: captureState(condition, config),
-        processing: host.processingState(),
+        processing: stateMissing === null ? host.processingState() : 'state_files_removed',
         events: missingEvents.spanCount() === 0 ? 'ok' : 'rows_missing',
         ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
         ...(state.isReplicaDown() && { read_replica: 'unavailable' }),
+        ...(stateMissing !== null && { processing_reason: stateMissing }),
         ...(lostCount > 0 && { lost_records: lostCount }),
       }
     },

@@ -3,9 +3,11 @@
 
 import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
 import { type StateSchema, withStateSchema } from '#adapters/postgres/state-schema.ts'
+import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { watchStateFiles } from '#adapters/sqlite/state-files.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
@@ -42,6 +44,8 @@ export interface FrontState {
   readonly definitionPollMs: number
   /** Whether the primary answers for the replica of `DATABASE_READ_URL`; false without one. */
   isReplicaDown(): boolean
+  /** A sentence for people while the state's files are missing under this process, which then writes nothing; else null. */
+  missing(): string | null
   close(): Promise<void>
 }
 
@@ -153,11 +157,24 @@ export async function openFrontState(
   if (urls === null) {
     const subjects = openSqliteSubjectStore({ dataFolder })
     const definitions = openSqliteDefinitionStore({ dataFolder, loadChanges })
+    let isOpen = true
+    const missingFile = watchStateFiles(stateFileOf(dataFolder), {
+      isOpen: () => isOpen,
+      tell: missing => {
+        if (missing === null) logger.warn('the state is in its place again')
+        else logger.error(stateMissingLine(missing))
+      },
+    })
+    const missing = () => {
+      const path = missingFile()
+      return path === null ? null : stateMissingLine(path)
+    }
     const close = async () => {
+      isOpen = false
       subjects.close()
       await definitions.close()
     }
-    return { subjects, definitions, definitionPollMs: 200, isReplicaDown: () => false, close }
+    return { subjects, definitions, definitionPollMs: 200, isReplicaDown: () => false, missing, close }
   }
   const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
   const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
@@ -177,7 +194,14 @@ export async function openFrontState(
     await Promise.all([primary.close(), replica?.close(), definitions.close()])
   }
   const subjects = replica === null ? primary : readReplicaFirst(replica, primary, guard)
-  return { subjects, definitions, definitionPollMs: 1_000, isReplicaDown: guard.isDown, close }
+  return { subjects, definitions, definitionPollMs: 1_000, isReplicaDown: guard.isDown, missing: () => null, close }
+}
+
+function stateMissingLine(path: string): string {
+  return (
+    `${path} was removed or replaced while it was in use. Flags are answered as they were, and events are accepted into the log; ` +
+    'nothing is written to the state and nothing is processed. Stop Pennon, put it back or restore a backup, and start it again'
+  )
 }
 
 /** The worker's, on a state that `serve` has brought up to date. */

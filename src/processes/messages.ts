@@ -4,8 +4,8 @@ import type { LogLane } from '#core/events/captured-event.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 
 /**
- * `ok`, or why events are not being processed: first what the worker says, then what only its supervisor knows. Each has its
- * row in docs/operating/monitoring.md.
+ * `ok`, or why events are not being processed: first what the worker says, then what only its supervisor knows, last what a
+ * front sees for itself. Each has its row in docs/operating/monitoring.md.
  */
 export const processingStates = [
   'ok',
@@ -17,6 +17,7 @@ export const processingStates = [
   'stopped',
   'restarting',
   'not_answering',
+  'state_files_removed',
 ] as const
 export type ProcessingState = (typeof processingStates)[number]
 

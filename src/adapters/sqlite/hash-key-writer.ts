@@ -34,7 +34,7 @@ interface Waiting {
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */
 export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverrideWriter & { close(): void } {
-  const database = openStateForWriting(options.dataFolder, lockMsMax)
+  const database = openStateForWriting(options.dataFolder, lockMsMax, { mayCreate: false })
   const keep = prepareKeep(database)
   const keepAll = database.transaction((assignments: readonly HashKeyAssignment[]) => assignments.map(keep))
   let waiting: Waiting[] = []

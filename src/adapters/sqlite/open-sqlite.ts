@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { refuseWritesWhileMissing } from './state-files.ts'
 
 export type SqliteDatabase = Database.Database
 
@@ -17,19 +18,25 @@ export function stateFileOf(dataFolder: string): string {
 export const writerWaitMs = 2_000
 
 /**
- * A connection that writes. Durable: a commit has been synced before it returns.
+ * A connection that writes. Durable: a commit has been synced before it returns. It refuses writes from a second at most
+ * after the file was removed or replaced.
  * @param busyTimeoutMs how long to wait for another writer; 0 = not at all.
  * @throws PortError when the file cannot be opened.
  */
-export function openStateForWriting(dataFolder: string, busyTimeoutMs: number): SqliteDatabase {
+export function openStateForWriting(
+  dataFolder: string,
+  busyTimeoutMs: number,
+  { mayCreate = true }: { readonly mayCreate?: boolean } = {},
+): SqliteDatabase {
   return translating(() => {
-    mkdirSync(dataFolder, { recursive: true })
-    const database = new Database(stateFileOf(dataFolder), { timeout: busyTimeoutMs })
+    if (mayCreate) mkdirSync(dataFolder, { recursive: true })
+    const database = new Database(stateFileOf(dataFolder), { timeout: busyTimeoutMs, fileMustExist: !mayCreate })
     database.pragma('journal_mode = WAL')
     database.pragma('synchronous = FULL')
     // macOS answers fsync before the disk has it.
     if (process.platform === 'darwin') database.pragma('fullfsync = 1')
     database.pragma('foreign_keys = ON')
+    refuseWritesWhileMissing(database)
     return database
   })
 }

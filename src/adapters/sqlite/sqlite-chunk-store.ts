@@ -3,13 +3,14 @@
 
 import * as text from '#adapters/sql/chunk-queries.ts'
 import type { ChunkChanges, ChunkPosition, ChunkStore } from '#ports/chunk-store.ts'
+import { PortError } from '#ports/port-error.ts'
 import { prepareChunkWriter, VersionConflict } from './chunk-commit.ts'
 import { prepareChunkLoader } from './chunk-load.ts'
 import { openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
 
 /** On a state that has been migrated. @throws PortError when it cannot be opened. */
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
-  const database = openStateForWriting(options.dataFolder, options.busyTimeoutMs ?? writerWaitMs)
+  const database = openStateForWriting(options.dataFolder, options.busyTimeoutMs ?? writerWaitMs, { mayCreate: false })
   const load = database.transaction(prepareChunkLoader(database))
   const write = prepareChunkWriter(database)
   const claim = database.prepare<[string, string], number>(text.claimPositionText).pluck()
@@ -43,6 +44,9 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
 
     async loadChunk(subjects, textBytesMax) {
       try {
+        // Before rows are stored for changes that could not be written.
+        if (database.pragma('query_only', { simple: true }) === 1)
+          throw new PortError('state', 'unavailable', new Error('the state file was removed or replaced'))
         return load.deferred(subjects, textBytesMax)
       } catch (cause) {
         throw statePortError(cause)

@@ -13,7 +13,10 @@ export function openSqliteManagementStore(options: {
 }): ManagementStore {
   const db =
     options.access === 'write'
-      ? kyselyOn(openStateForWriting(options.dataFolder, options.busyTimeoutMs ?? writerWaitMs), 'immediate')
+      ? kyselyOn(
+          openStateForWriting(options.dataFolder, options.busyTimeoutMs ?? writerWaitMs, { mayCreate: false }),
+          'immediate',
+        )
       : kyselyOn(openStateForReading(options.dataFolder), 'deferred')
   return sqlManagementStore(db, statePortError)
 }

@@ -35,8 +35,8 @@ interface PendingCall {
   reject(error: Error): void
 }
 
-export function startStateThread(options: StateThreadData & { logger: Logger }): StateThread {
-  const { logger, ...workerData } = options
+export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { logger: Logger }): StateThread {
+  const { logger, ...others } = options
   const pending = new Map<number, PendingCall>()
   const first = Promise.withResolvers<void>()
   let nextCallId = 1
@@ -73,6 +73,7 @@ export function startStateThread(options: StateThreadData & { logger: Logger }):
   }
 
   function start(): void {
+    const workerData: StateThreadData = { ...others, isFirst: !hasServed }
     const started = new Worker(new URL('./state-writer-thread.ts', import.meta.url), { workerData })
     worker = started
     let cause: Error | undefined

@@ -99,6 +99,8 @@ export interface StateThreadData {
   readonly dataFolder: string
   readonly access: 'read' | 'write'
   readonly busyTimeoutMs: number
+  /** One that starts again finds the state that the first one made, or none: an empty one would take its place. */
+  readonly isFirst: boolean
 }
 
 /** The first message of a thread: it serves, or it cannot. */

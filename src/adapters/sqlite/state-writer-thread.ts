@@ -22,10 +22,10 @@ import {
 
 const port = parentPort
 assert(port !== null, 'runs as a worker thread only')
-const { dataFolder, access, busyTimeoutMs } = workerData as StateThreadData
+const { dataFolder, access, busyTimeoutMs, isFirst } = workerData as StateThreadData
 
 try {
-  if (access === 'write') await migrateSqlite(dataFolder)
+  if (access === 'write' && isFirst) await migrateSqlite(dataFolder)
   const store = openSqliteManagementStore({ dataFolder, access, busyTimeoutMs })
   const definitions = openDefinitionLoader({ dataFolder })
   const hashKeys = access === 'write' ? openHashKeyWriter({ dataFolder }) : null

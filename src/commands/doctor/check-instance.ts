@@ -37,11 +37,16 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
       // An instance of an older version has fewer parts.
       .filter(([, state]) => state !== undefined && !isWorking(state))
     const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
-    const { capture_reason: reason, lost_records: lostCount = 0 } = readiness
+    const {
+      capture_reason: captureReason,
+      processing_reason: processingReason,
+      lost_records: lostCount = 0,
+    } = readiness
+    const reasons = [captureReason, processingReason].filter(reason => reason !== undefined).join('; ')
     if (troubles.length === 0 && lostCount > 0)
       return bad('instance', `${running}; ${lostCount} accepted records of its log are missing`, lostRemedy)
     if (troubles.length === 0) return good('instance', `${running}; flags, capture and processing are ok`)
-    const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reason === undefined ? '' : ` (${reason})`}`
+    const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reasons === '' ? '' : ` (${reasons})`}`
     return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {
     return bad(
@@ -60,6 +65,8 @@ function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
     return 'make room on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
   if (state === 'log_files_removed') return 'start Pennon again; what is missing is counted then'
+  if (state === 'state_files_removed')
+    return 'stop Pennon, put state.db back or restore a backup, and start it again; events that it accepted meanwhile are in its log'
   if (part === 'events') return 'see `stored events` below'
   if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
   return `look at the log for why ${part} is ${state}`

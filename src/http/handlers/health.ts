@@ -14,6 +14,8 @@ export interface Readiness {
   readonly events: string
   /** A sentence for people: why `capture` does not work, and which setting or file it is about. */
   readonly capture_reason?: string
+  /** The same of `processing`, where it does not for lack of the state's files. */
+  readonly processing_reason?: string
   /** There only while the primary database answers for the replica of `DATABASE_READ_URL`. */
   readonly read_replica?: 'unavailable'
   /** Accepted events that the log has lost since somebody last removed its list of them; there only where there are some. */

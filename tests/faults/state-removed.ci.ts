@@ -1,0 +1,110 @@
+// The state file taken away under a running instance: what is asked is answered from what is open, nothing is written to a file
+// that nobody would find again, and readiness and one line say so. What capture takes meanwhile waits in the log.
+
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const flagsPath = '/api/projects/@current/feature_flags/'
+
+test('goes on reading and refuses to write while the state is away, and goes on when it is back', async t => {
+  const { pennon, dataFolder } = await started(t)
+  move(dataFolder, join(dataFolder, 'away'))
+  await isNoticed(pennon)
+  assert.equal(await capture(pennon, 'while it is away'), 200)
+  await answersFlags(pennon)
+  await pennon.api('GET', flagsPath)
+  // Each thread that writes looks for itself, once a second.
+  let count = 0
+  await eventually(() => refusalOf(pennon.api('POST', flagsPath, { key: `lost-${++count}` })))
+  const lines = pennon.output().match(/.*state\.db was removed or replaced.*/g) ?? []
+  assert.equal(lines.length, 1, pennon.output())
+  assert.match(lines[0]!, /put it back/)
+  assert.equal(readdirSync(dataFolder).includes('state.db'), false, 'nobody makes an empty one')
+
+  move(join(dataFolder, 'away'), dataFolder)
+  await eventually(async () => (await readiness(pennon)).processing === 'ok')
+  await pennon.api('POST', flagsPath, { key: 'kept' })
+  await pennon.caughtUp()
+  assert.deepEqual(await eventNames(pennon), ['before', 'while it is away'])
+  assert.equal(await pennon.stop(), 0)
+})
+
+test('stops with 0 while another state has its place, and processes from it what came meanwhile', async t => {
+  const { pennon, dataFolder } = await started(t)
+  // As a restored copy is put there.
+  const copy = join(dataFolder, 'copy.db')
+  for (const suffix of ['', '-wal']) copyFileSync(join(dataFolder, `state.db${suffix}`), `${copy}${suffix}`)
+  for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataFolder, `state.db${suffix}`))
+  for (const suffix of ['', '-wal']) renameSync(`${copy}${suffix}`, join(dataFolder, `state.db${suffix}`))
+  await isNoticed(pennon)
+  assert.equal(await capture(pennon, 'while it is another'), 200)
+  await answersFlags(pennon)
+  assert.equal(await pennon.stop(), 0)
+
+  const next = await startPennon({ dataFolder })
+  t.after(() => next.killTree())
+  await next.caughtUp()
+  assert.deepEqual(await eventNames(next), ['before', 'while it is another'])
+  assert.equal(await next.stop(), 0)
+})
+
+async function started(t: TestContext): Promise<{ pennon: Pennon; dataFolder: string }> {
+  const dataFolder = tempDir(t)
+  const pennon = await startPennon({ dataFolder })
+  t.after(() => pennon.killTree())
+  await pennon.api('POST', flagsPath, { key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } })
+  assert.equal(await capture(pennon, 'before'), 200)
+  await pennon.caughtUp()
+  return { pennon, dataFolder }
+}
+
+async function isNoticed(pennon: Pennon): Promise<void> {
+  await eventually(async () => (await readiness(pennon)).processing === 'state_files_removed')
+  const { flags, capture, processing_reason: reason } = await readiness(pennon)
+  assert.deepEqual([flags, capture], ['ok', 'ok'])
+  assert.match(reason!, /state\.db was removed or replaced/)
+}
+
+async function answersFlags(pennon: Pennon): Promise<void> {
+  const response = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+  const { featureFlags } = (await response.json()) as { featureFlags: Record<string, unknown> }
+  assert.deepEqual([response.status, featureFlags.on], [200, true])
+}
+
+function move(from: string, to: string): void {
+  mkdirSync(to, { recursive: true })
+  for (const name of readdirSync(from))
+    if (/^state\.db(-wal|-shm)?$/.test(name)) renameSync(join(from, name), join(to, name))
+}
+
+async function refusalOf(call: Promise<unknown>): Promise<boolean> {
+  try {
+    await call
+    return false
+  } catch (error) {
+    assert.match((error as Error).message, /: 503 /)
+    return true
+  }
+}
+
+async function eventNames(pennon: Pennon): Promise<string[]> {
+  type Page = { results: { event: string }[] }
+  const { results } = await pennon.api<Page>('GET', '/api/projects/@current/events/')
+  return results.map(({ event }) => event).sort()
+}
+
+async function capture(pennon: Pennon, event: string): Promise<number> {
+  const response = await pennon.post('/e/', { api_key: testProjectKey, event, distinct_id: 'ada' })
+  await response.arrayBuffer()
+  return response.status
+}
+
+async function readiness(pennon: Pennon): Promise<Record<string, string>> {
+  const response = await fetch(`${pennon.url}/_readiness`)
+  return (await response.json()) as Record<string, string>
+}
