@@ -4,22 +4,22 @@
 // answered before the beginning is in the log. A restored instance processes again from the positions on, where each row
 // replaces itself. Source: ours, docs/decisions/0033-a-backup-is-state-events-log.md.
 
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { copyDatabase, type HeldDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
-import { type BackupWriter, createBackup } from '#adapters/backup-file/write-backup.ts'
+import { copyDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
+import { createBackup } from '#adapters/backup-file/write-backup.ts'
 import { type EventFiles, freezeEventFiles, stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
 import { findSqliteDamage, findSqlitePositions, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
-import { listSegments, type SegmentName, syncFolder } from '#adapters/sqlite-log/segment-file.ts'
-import { logLanes } from '#core/events/captured-event.ts'
+import { syncFolder } from '#adapters/sqlite-log/segment-file.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Config } from '../config.ts'
-import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
+import { acquireDataLock, type DataLock, tryFileLock } from '../processes/data-lock.ts'
 import { version } from '../version.ts'
+import { HeldSegments } from './held-segments.ts'
 import { logFolder } from './stores.ts'
 
 /** What `backup.json` says, the first file of each backup. */
@@ -54,6 +54,8 @@ export interface BackupOptions {
 /** An engine that was started again a moment ago is back within seconds. */
 const engineWait = { tries: 8, eachMs: 2_000 }
 const keyFileName = 'encryption.key'
+/** Of the folder of drafts: numbers of processes are given again, in a container nearly always the same ones. */
+const lockName = 'lock.db'
 
 /** With a line for people: nothing was written. */
 class BackupRefused extends Error {}
@@ -94,8 +96,7 @@ async function backUpOrThrow(
   if (existsSync(file)) throw new BackupRefused(`${file} is there already. Give the backup a name of its own.`)
   if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
     throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
-  const drafts = takeDraftFolder(file)
-  undo.push(() => rmSync(drafts, { recursive: true, force: true }))
+  const drafts = takeDraftFolder(file, undo)
   const lock = await acquireDataLock(dataFolder, { waitMsMax: 0 })
   if (lock.ok) undo.push(lock.value.release)
 
@@ -124,7 +125,7 @@ async function backUpOrThrow(
   const progress = setInterval(() => options.onProgress(writer.bytes, bytesInAll), 500)
   const hasEncryptionKey = existsSync(join(dataFolder, keyFileName))
   try {
-    await writer.addText('backup.json', `${JSON.stringify(description, null, 2)}\n`)
+    await writer.addContent('backup.json', `${JSON.stringify(description, null, 2)}\n`)
     if (hasEncryptionKey) await writer.addFile(keyFileName, join(dataFolder, keyFileName))
     if (state !== null) {
       await writer.addFile('state.db', state.path)
@@ -142,15 +143,18 @@ async function backUpOrThrow(
   return { bytes: writer.bytes, isRunning: !lock.ok, description, hasEncryptionKey, warnings: segments.warnings }
 }
 
-/** What is not finished lies beside the file, on the same disk. One that a killed backup left is removed. */
-function takeDraftFolder(file: string): string {
+/** What is not finished lies beside the file, on the same disk. What a killed backup left is removed. */
+function takeDraftFolder(file: string, undo: (() => void)[]): string {
   const folder = `${file}.partial`
-  const pidFile = join(folder, 'pid')
-  if (existsSync(pidFile) && isAlive(Number(readFileSync(pidFile, 'utf8'))))
-    throw new BackupRefused(`Another backup to ${file} is under way.`)
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { mode: 0o700 })
-  writeFileSync(pidFile, String(process.pid))
+  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
+  const release = tryFileLock(join(folder, lockName))
+  if (release === null) throw new BackupRefused(`Another backup to ${file} is under way.`)
+  undo.push(() => {
+    rmSync(folder, { recursive: true, force: true })
+    release()
+  })
+  for (const name of readdirSync(folder))
+    if (name !== lockName) rmSync(join(folder, name), { recursive: true, force: true })
   return folder
 }
 
@@ -202,117 +206,4 @@ async function requireRoom(
   throw new BackupRefused(
     `There is no backup: it needs ${bytes} bytes in ${folder}${beside} and ${bavail * bsize} are free. Choose another disk.`,
   )
-}
-
-interface HeldSegment {
-  readonly segment: SegmentName
-  /** Null: damaged, and copied as it is. */
-  readonly database: HeldDatabase | null
-}
-
-/**
- * Segments of the log, open from before the state is copied: what retention deletes or packs meanwhile is still there.
- */
-class HeldSegments {
-  readonly warnings: string[] = []
-  readonly #folder: string
-  readonly #held = new Map<string, HeldSegment[]>()
-
-  constructor(folder: string) {
-    this.#folder = folder
-    this.holdNewer()
-  }
-
-  holdNewer(): void {
-    for (const lane of logLanes) {
-      const known = this.#held.get(lane) ?? []
-      const newest = known.at(-1)?.segment.firstOffset ?? -1
-      const added = listSegments(join(this.#folder, lane)).filter(({ firstOffset }) => firstOffset > newest)
-      this.#held.set(lane, [...known, ...added.map(segment => this.#hold(segment))])
-    }
-  }
-
-  /** Keeps the segment that a position is in, and what comes after it. */
-  forgetBehind(positions: ReadonlyMap<string, number>): void {
-    for (const [lane, held] of this.#held) {
-      const position = positions.get(lane) ?? 0
-      const first = Math.max(
-        held.findLastIndex(({ segment }) => segment.firstOffset <= position),
-        0,
-      )
-      for (const { database } of held.splice(0, first)) database?.close()
-    }
-  }
-
-  get bytes(): number {
-    return this.#sizes().reduce((sum, size) => sum + size, 0)
-  }
-
-  get largestBytes(): number {
-    return Math.max(0, ...this.#sizes())
-  }
-
-  /** What tells of the segments before they themselves: it may know of less than they hold, never of more. */
-  async addTo(writer: BackupWriter, draft: string): Promise<void> {
-    for (const place of ['', ...logLanes])
-      for (const name of filesIn(join(this.#folder, place)).filter(isBesideSegments))
-        await writer.addFile(join('log', place, name), join(this.#folder, place, name))
-    for (const [lane, held] of this.#held)
-      for (const { segment, database } of held) {
-        const name = join('log', lane, basename(segment.path))
-        if (database === null) {
-          // With its side file, which may hold what it lacks.
-          for (const suffix of ['', '-wal'])
-            if (existsSync(segment.path + suffix)) await writer.addFile(name + suffix, segment.path + suffix)
-          continue
-        }
-        await copyDatabase(database, draft)
-        await writer.addFile(name, draft)
-        rmSync(draft)
-      }
-  }
-
-  close(): void {
-    for (const held of this.#held.values()) for (const { database } of held) database?.close()
-  }
-
-  #hold(segment: SegmentName): HeldSegment {
-    let why = 'it was set aside'
-    try {
-      if (segment.form !== 'damaged') return { segment, database: holdDatabase(segment.path) }
-    } catch (cause) {
-      if (!String((cause as { code?: string }).code).startsWith('SQLITE_')) throw cause
-      why = (cause as Error).message
-    }
-    this.warnings.push(`${segment.path} is damaged (${why}) and was copied as it is.`)
-    return { segment, database: null }
-  }
-
-  #sizes(): number[] {
-    return [...this.#held.values()].flat().map(({ segment, database }) => {
-      if (database === null) return statSync(segment.path, { throwIfNoEntry: false })?.size ?? 0
-      return (
-        Number(database.pragma('page_count', { simple: true })) * Number(database.pragma('page_size', { simple: true }))
-      )
-    })
-  }
-}
-
-function filesIn(folder: string): string[] {
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => entry.name)
-}
-
-function isBesideSegments(name: string): boolean {
-  return !/\.db(-wal|-shm|-journal)?$|\.draft/.test(name)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return pid > 0 && process.kill(pid, 0)
-  } catch (cause) {
-    return (cause as { code?: string }).code === 'EPERM'
-  }
 }

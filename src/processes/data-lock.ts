@@ -91,6 +91,12 @@ export function readLockHolder(dataFolder: string): LockHolder | null {
   return free === null ? (readLockFile(dataFolder) ?? { pid: 0, host: null, children: {} }) : null
 }
 
+/** A lock of another file, which is made when missing. @returns what gives it back; null when another process has it. */
+export function tryFileLock(path: string): (() => void) | null {
+  const database = tryLock(path, exclude)
+  return database && (() => void database.close())
+}
+
 function instanceLockOf(dataFolder: string): string {
   return join(dataFolder, 'lock.db')
 }

@@ -24,9 +24,9 @@ async function aBackup(t: TestContext) {
   writeFileSync(large, Buffer.alloc(2_500_000, 'abc'))
   mkdirSync(target)
   const writer = await createBackup(path, options)
-  await writer.addText('backup.json', '{}\n')
+  await writer.addContent('backup.json', '{}\n')
   await writer.addFile('state.db', large)
-  await writer.addText(longName, '')
+  await writer.addContent(longName, '')
   await writer.finish()
   await writer.close()
   return { folder, path, target }

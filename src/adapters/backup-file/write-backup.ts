@@ -12,7 +12,7 @@ export interface BackupWriter {
   readonly bytes: number
   /** As long as the file was at the first look; @throws when it is shorter at the end. */
   addFile(name: string, path: string): Promise<void>
-  addText(name: string, text: string): Promise<void>
+  addContent(name: string, content: string | Uint8Array): Promise<void>
   /** Adds the checksums; the file is on the disk when this returns. */
   finish(): Promise<void>
   close(): Promise<void>
@@ -38,8 +38,8 @@ export async function createBackup(
     bytes += chunk.byteLength
   }
 
-  async function addText(name: string, text: string): Promise<void> {
-    const content = Buffer.from(text)
+  async function addContent(name: string, given: string | Uint8Array): Promise<void> {
+    const content = Buffer.from(given)
     await write(encodeTarHeader({ name, size: content.length }, options.nowMs()))
     await write(content)
     await write(Buffer.alloc(paddingOf(content.length)))
@@ -73,9 +73,9 @@ export async function createBackup(
       return bytes
     },
     addFile,
-    addText,
+    addContent,
     finish: async () => {
-      await addText(checksumsName, sums.join(''))
+      await addContent(checksumsName, sums.join(''))
       await write(Buffer.alloc(2 * blockBytes))
       await file.sync()
     },
