@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
+import { cpuMs } from '../../tests/support/cpu-time.ts'
 import { decideErrors } from './decide-errors.ts'
 import { parseDecideQuery } from './decide-query.ts'
 import type { DecideContext } from './decide-request.ts'
@@ -44,6 +45,39 @@ describe('decoding on the event loop', () => {
       ok: false,
       error: decideErrors.decompressedTooLarge,
     })
+  })
+})
+
+describe('number literals to keep', () => {
+  const literals = ['1.0', '1e5', '-0', '12345678901234567']
+
+  it('are left to a thread where they, or one of them beside much else, would hold the event loop', () => {
+    for (const literal of literals) {
+      const many = requestText(`{"a":[${Array.from({ length: 6_000 }, () => literal).join()}]}`)
+      const one = requestText(`{"a":[${'0,'.repeat(10_000)}${literal}]}`)
+      for (const text of [many, one]) {
+        const form = { contentType: 'application/x-www-form-urlencoded' }
+        const encoded = `data=${encodeURIComponent(Buffer.from(text).toString('base64'))}`
+        const lz64 = bodyOf(lzString.compressToBase64(text), { compression: 'lz64' })
+        for (const body of [bodyOf(text), bodyOf(gzipSync(text)), lz64, bodyOf(encoded, form)]) {
+          assert.deepEqual(decodeFlagsInline(body, context), tooMuchWork, literal)
+          assert.ok(decodeFlags(body, context).ok)
+        }
+      }
+    }
+  })
+
+  it('are decoded at once where they are few, and so is much that holds none', () => {
+    assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":[${literals.join()}]}`)), context).ok)
+    assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":[${'10,'.repeat(10_000)}"1.0"]}`)), context).ok)
+  })
+
+  it('hold the event loop no longer than a large request without any', () => {
+    const worst = bodyOf(requestText(`[${'0,'.repeat(7_900)}1.0]`))
+    const over = bodyOf(requestText(`[${'0,'.repeat(16_000)}1.0]`))
+    const thread = cpuMs(() => decodeFlags(over, context))
+    assert.ok(cpuMs(() => decodeFlagsInline(worst, context)) < thread)
+    assert.ok(cpuMs(() => decodeFlagsInline(over, context)) < thread / 4)
   })
 })
 

@@ -11,10 +11,17 @@ import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
 import type { WireError } from './wire-error.ts'
 
 /**
- * What the event loop decodes itself, as sent and decompressed, bytes. Less than capture's share: forms encoded twice,
- * tolerant JSON and numbers whose literals have to be kept take up to 25 ms at this size already. Source: ours.
+ * What the event loop decodes itself, as sent and decompressed, bytes. Less than capture's share: forms encoded twice
+ * and tolerant JSON take up to 25 ms at this size already. Source: ours.
  */
 export const inlineFlagsBytesMax = 256 * 1024
+/**
+ * Of a text with number literals to keep: its values may cost 2 µs each, and be 2 characters each. Above what SDKs send.
+ * Source: ours.
+ */
+export const inlineLiteralCharsMax = 16 * 1024
+
+const inlineLimits = { decompressedBytesMax: inlineFlagsBytesMax, literalCharsMax: inlineLiteralCharsMax }
 
 /** On the event loop: `too_much_work` for a body that a decode thread has to take. */
 export function decodeFlagsInline(
@@ -22,16 +29,16 @@ export function decodeFlagsInline(
   context: DecideContext,
 ): Result<EvaluationRequest, WireError | 'too_much_work'> {
   if (body.bytes.length > inlineFlagsBytesMax) return err('too_much_work')
-  const decoded = decodeFlagsBody(body, inlineFlagsBytesMax)
+  const decoded = decodeFlagsBody(body, inlineLimits)
   if (decoded.ok) return parseDecideRequest(decoded.value, context)
-  return decoded.error === 'decompressed_too_large' ? err('too_much_work') : err(decoded.error)
+  return typeof decoded.error === 'string' ? err('too_much_work') : err(decoded.error)
 }
 
 /** In a decode thread, up to the limits of the wire. */
 export function decodeFlags(body: FlagsBody, context: DecideContext): Result<EvaluationRequest, WireError> {
-  const decoded = decodeFlagsBody(body, decompressedBytesMax)
+  const decoded = decodeFlagsBody(body, { decompressedBytesMax })
   if (decoded.ok) return parseDecideRequest(decoded.value, context)
-  return err(decoded.error === 'decompressed_too_large' ? decideErrors.decompressedTooLarge : decoded.error)
+  return err(typeof decoded.error === 'string' ? decideErrors.decompressedTooLarge : decoded.error)
 }
 
 /** A request on its way between threads, which lose what a kept number literal is: literals travel beside it. */

@@ -11,7 +11,7 @@ const value = JSON.parse(json)
 
 function decode(bytes: Buffer | string, over: Partial<FlagsBody> = {}) {
   const body = { contentType: 'application/json', contentEncoding: undefined, compression: '', ...over }
-  return decodeFlagsBody({ ...body, bytes: Buffer.from(bytes) }, decompressedBytesMax)
+  return decodeFlagsBody({ ...body, bytes: Buffer.from(bytes) }, { decompressedBytesMax })
 }
 
 function assertDecodes(...call: Parameters<typeof decode>): void {

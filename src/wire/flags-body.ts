@@ -2,7 +2,7 @@
 // that clients since 2020 rely on. What the JSON means is `decide-request.ts`.
 // Source: docs/wire/evaluation.md 1.3.
 
-import { type JsonValue, parseJson } from '#core/json.ts'
+import { type JsonValue, mayKeepLiterals, parseJson } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { decodeBase64 } from './base64.ts'
 import { decideErrors, unsupportedContentType } from './decide-errors.ts'
@@ -22,43 +22,51 @@ export interface FlagsBody {
   readonly compression: string
 }
 
-type DecodedBody = Result<JsonValue, WireError | 'decompressed_too_large'>
+/** What decoding may cost where it is done. */
+export interface FlagsBodyLimits {
+  /**
+   * A body that decompresses to more is `decompressed_too_large`: never decompressed further, and for the caller to refuse
+   * or to decode elsewhere.
+   */
+  readonly decompressedBytesMax: number
+  /** A longer text with number literals to keep is `too_many_literals`, and not parsed. Absent: texts of any length are. */
+  readonly literalCharsMax?: number
+}
 
-/**
- * @param decompressedBytesMax a body that decompresses to more is `decompressed_too_large`: never decompressed further,
- *   and for the caller to refuse or to decode elsewhere.
- */
-export function decodeFlagsBody(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
+type TextRefusal = WireError | 'too_many_literals'
+type DecodedBody = Result<JsonValue, TextRefusal | 'decompressed_too_large'>
+
+export function decodeFlagsBody(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   const { contentType } = body
   // The usual request first: plain JSON.
   if (contentType === 'application/json' && body.contentEncoding === undefined && body.compression === '') {
-    return decodePlain(body, decompressedBytesMax)
+    return decodePlain(body, limits)
   }
   switch ((contentType ?? 'application/json').split(';', 1)[0]!.trim().toLowerCase()) {
     case 'application/json':
     case 'text/plain':
-      return decodeCompressed(body, decompressedBytesMax)
+      return decodeCompressed(body, limits)
     case 'application/x-www-form-urlencoded':
-      return decodeForm(body, decompressedBytesMax)
+      return decodeForm(body, limits)
     default:
       return err(unsupportedContentType(contentType ?? ''))
   }
 }
 
-function decodePlain(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
+function decodePlain(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   return startsAsGzip(body.bytes)
-    ? inflated(gunzip(body.bytes, decompressedBytesMax))
-    : parseText(body.bytes.toString())
+    ? inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+    : parseText(body.bytes.toString(), limits)
 }
 
-function decodeCompressed(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
+function decodeCompressed(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   switch (body.compression) {
     case 'gzip':
     case 'gzip-js':
-      return inflated(gunzip(body.bytes, decompressedBytesMax))
+      return inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
     case 'lz64':
     case 'lz-string':
-      return decodeLz64(body.bytes, decompressedBytesMax, parseText)
+      return decodeLz64(body.bytes, limits, parseText)
     case '':
     case 'base64':
       break
@@ -66,29 +74,31 @@ function decodeCompressed(body: FlagsBody, decompressedBytesMax: number): Decode
       return err(decideErrors.unsupportedCompression)
   }
   const encoding = body.contentEncoding?.toLowerCase() ?? ''
-  if (encoding.includes('gzip')) return inflated(gunzip(body.bytes, decompressedBytesMax))
+  if (encoding.includes('gzip')) return inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
   if (encoding !== '') {
-    const result = inflateEncoding(encoding, body.bytes, decompressedBytesMax)
-    if (result.kind !== 'broken') return inflated(result)
+    const result = inflateEncoding(encoding, body.bytes, limits.decompressedBytesMax)
+    if (result.kind !== 'broken') return inflated(result, limits)
   }
-  return decodePlain(body, decompressedBytesMax)
+  return decodePlain(body, limits)
 }
 
 function decodeLz64(
   base64: Buffer,
-  decompressedBytesMax: number,
-  parse: (text: string) => Result<JsonValue, WireError>,
+  limits: FlagsBodyLimits,
+  parse: (text: string, limits: FlagsBodyLimits) => Result<JsonValue, TextRefusal>,
 ): DecodedBody {
-  const decompressed = decompressLz64(base64, decompressedBytesMax)
+  const decompressed = decompressLz64(base64, limits.decompressedBytesMax)
   if (decompressed.kind === 'too_large') return err('decompressed_too_large')
   // Replaced as in every other body that is no Unicode.
-  return decompressed.kind === 'broken' ? err(decideErrors.invalidJson) : parse(decompressed.text.toWellFormed())
+  return decompressed.kind === 'broken'
+    ? err(decideErrors.invalidJson)
+    : parse(decompressed.text.toWellFormed(), limits)
 }
 
-function inflated(result: Inflated): DecodedBody {
+function inflated(result: Inflated, limits: FlagsBodyLimits): DecodedBody {
   switch (result.kind) {
     case 'bytes':
-      return parseText(result.bytes.toString())
+      return parseText(result.bytes.toString(), limits)
     case 'too_large':
       return err('decompressed_too_large')
     case 'broken':
@@ -99,12 +109,12 @@ function inflated(result: Inflated): DecodedBody {
 }
 
 /** JSON, tolerant JSON, then base64 of either. */
-function parseText(text: string): Result<JsonValue, WireError> {
-  const parsed = tryParse(text)
+function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
+  const parsed = tryParse(text, limits)
   if (parsed.ok || parsed.error !== decideErrors.invalidJson) return parsed
   const plain = percentDecoded(text)
   const decoded = plain === null ? null : decodeBase64(Buffer.from(paddedBase64(plain), 'latin1'))
-  return decoded === null ? parsed : tryParse(decoded.toString())
+  return decoded === null ? parsed : tryParse(decoded.toString(), limits)
 }
 
 /** Shorter texts cannot hold so many values that parsing them takes long. */
@@ -112,8 +122,8 @@ const alwaysQuickChars = 64 * 1024
 /** No SDK comes near; parsing so many takes up to 20 ms. */
 const valuesMax = 16 * 1024
 
-function tryParse(text: string): Result<JsonValue, WireError> {
-  const strict = parseStrict(text)
+function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
+  const strict = parseStrict(text, limits)
   if (strict.ok || strict.error !== decideErrors.invalidJsonStructure) return strict
   try {
     return text === '' ? err(decideErrors.invalidJson) : ok(parseTolerantJson(text))
@@ -123,8 +133,9 @@ function tryParse(text: string): Result<JsonValue, WireError> {
   }
 }
 
-function parseStrict(text: string): Result<JsonValue, WireError> {
+function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
   if (text.length > alwaysQuickChars && hasMoreValuesThan(text, valuesMax)) return err(decideErrors.tooManyValues)
+  if (text.length > (limits.literalCharsMax ?? text.length) && mayKeepLiterals(text)) return err('too_many_literals')
   try {
     return ok(parseJson(text))
   } catch {
@@ -148,7 +159,7 @@ function paddedBase64(text: string): string {
   return bare + '='.repeat((4 - (bare.length % 4)) % 4)
 }
 
-function decodeForm(body: FlagsBody, decompressedBytesMax: number): DecodedBody {
+function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   const text = body.bytes.toString()
   const compression = body.compression === '' ? formCompression(text) : body.compression
   switch (compression) {
@@ -157,7 +168,7 @@ function decodeForm(body: FlagsBody, decompressedBytesMax: number): DecodedBody 
       return err(decideErrors.gzipInForm)
     case 'lz64':
     case 'lz-string':
-      return decodeLz64(Buffer.from(formField(text, 'data') ?? ''), decompressedBytesMax, parseStrict)
+      return decodeLz64(Buffer.from(formField(text, 'data') ?? ''), limits, parseStrict)
     case '':
     case 'base64':
       break
@@ -169,7 +180,7 @@ function decodeForm(body: FlagsBody, decompressedBytesMax: number): DecodedBody 
   // Between the first and the second `=`: padding is lost here and put back below.
   const data = percentDecoded(decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded)
   const bytes = data === null ? null : decodeBase64(Buffer.from(paddedBase64(data), 'latin1'))
-  return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString())
+  return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString(), limits)
 }
 
 /** Only lz64 may be announced by a field of the form itself. */

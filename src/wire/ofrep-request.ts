@@ -38,9 +38,9 @@ export function decodeOfrepRequest(
   question: OfrepQuestion,
 ): Result<EvaluationRequest, OfrepError> {
   if (body.bytes.length > ofrepBodyBytesMax) return err(ofrepErrors.bodyTooLarge)
-  const decoded = decodeFlagsBody({ ...body, compression: '' }, ofrepBodyBytesMax)
+  const decoded = decodeFlagsBody({ ...body, compression: '' }, { decompressedBytesMax: ofrepBodyBytesMax })
   if (!decoded.ok)
-    return err(decoded.error === 'decompressed_too_large' ? ofrepErrors.bodyTooLarge : ofrepErrorOf(decoded.error))
+    return err(typeof decoded.error === 'string' ? ofrepErrors.bodyTooLarge : ofrepErrorOf(decoded.error))
   if (!isJsonObject(decoded.value)) return err(ofrepErrors.notAnObject)
   const { context = {} } = decoded.value as JsonObject
   if (context !== null && !isJsonObject(context)) return err(ofrepErrors.contextNotAnObject)
