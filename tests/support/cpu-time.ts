@@ -12,3 +12,15 @@ export function cpuMs(work: () => void): number {
   }
   return least
 }
+
+/**
+ * Whether work on a text `growth` times as long takes at most thrice as many times as long, and a moment: what is quadratic
+ * takes far longer. `work` is given how many times the shortest text to make.
+ */
+export function isLinear(work: (times: number) => () => void, growth = 16): boolean {
+  const [short, long] = [work(1), work(growth)]
+  const shortMs = cpuMs(() => {
+    for (let run = 0; run < growth; run++) short()
+  })
+  return cpuMs(long) < 3 * shortMs + 20
+}
