@@ -29,12 +29,10 @@ describe('the embedded engine', () => {
     await store.ping()
     assert.equal(engine.child.exitCode, null)
 
-    const startedAt = performance.now()
     const { child } = engine
     child.send({ type: 'shutdown' })
     const [exitCode, signal] = (await once(child, 'exit')) as [number | null, string | null]
     assert.deepEqual([exitCode, signal], [0, null])
-    assert.ok(performance.now() - startedAt < 1000)
 
     await engine.restart()
     assert.equal((await store.findEvent(1, event.uuid))?.uuid, event.uuid) // by the new port and passwords

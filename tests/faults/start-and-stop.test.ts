@@ -164,9 +164,8 @@ describe('an instance', () => {
         'POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
       await new Promise(resolve => client.write(`${head}{"api_key":`, resolve))
       await fetch(`${pennon.url}/_liveness`) // by now the server has read what came before
-      const startedStopping = performance.now()
+      // A stop that is not over in time ends with another code.
       assert.equal(await pennon.stop(), 0, pennon.output())
-      assert.ok(performance.now() - startedStopping < 9_000)
       assert.deepEqual(children.filter(isAlive), [])
     })
   })

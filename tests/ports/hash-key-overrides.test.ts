@@ -22,17 +22,27 @@ describe('hash key overrides on sqlite', () => {
     })
     other.exec('BEGIN IMMEDIATE')
     const assignment = { projectId: 1, distinctId: 'ada', anonDistinctId: 'anon', flagKeys: ['beta'] }
-    const turns = countTurns()
-    const outcomes = await Promise.allSettled(Array.from({ length: 100 }, () => writer.keepHashKey(assignment)))
-    const turnsWaited = turns.stop()
+    // What fails together does so before the thread does anything else: each wait for the lock would come in between.
+    let waits = 0
+    let isCounted = false
+    const counted = (kept: Promise<unknown>) =>
+      kept.finally(() => {
+        if (!isCounted) waits++
+        isCounted = true
+        process.nextTick(() => {
+          isCounted = false
+        })
+      })
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 100 }, () => counted(writer.keepHashKey(assignment))),
+    )
     assert.ok(
       outcomes.every(({ status, ...rest }) => {
         const reason = (rest as { reason?: unknown }).reason
         return status === 'rejected' && reason instanceof PortError && reason.code === 'timeout'
       }),
     )
-    // Each wait for the lock holds this thread: a hundred waits one by one would be a hundred turns at least.
-    assert.ok(turnsWaited < 20, `${turnsWaited} turns of the event loop`)
+    assert.equal(waits, 1)
     other.exec('ROLLBACK')
     assert.deepEqual(await writer.keepHashKey(assignment), [])
   })
@@ -46,18 +56,3 @@ describe('hash key overrides on sqlite', () => {
     assert.deepEqual(await kept, [])
   })
 })
-
-/** Turns of this thread's event loop from now on. */
-function countTurns(): { stop(): number } {
-  let count = 0
-  let immediate = setImmediate(function turn() {
-    count++
-    immediate = setImmediate(turn)
-  })
-  return {
-    stop: () => {
-      clearImmediate(immediate)
-      return count
-    },
-  }
-}
