@@ -39,6 +39,35 @@ it('tries again when a child could not be started, until it can', async t => {
   await eventually(() => isReady)
 })
 
+it('waits for the first word of a child that starts slowly, and no longer than it may take', async t => {
+  const folder = tempDir(t)
+  const slowPath = join(folder, 'slow.mjs')
+  writeFileSync(
+    slowPath,
+    "setTimeout(() => setInterval(() => process.send({ type: 'alive' }), 20), 1_500)\nprocess.on('message', () => process.exit())\n",
+  )
+  const mutePath = join(folder, 'mute.mjs')
+  writeFileSync(mutePath, 'setInterval(() => {}, 1e6)\n')
+  const started = { slow: 0, mute: 0 }
+  let isHeard = false
+  const supervised = (name: 'slow' | 'mute', mainPath: string, startMsMax: number) =>
+    new SupervisedChild({
+      ...{ name, mainPath, args: () => [], env: process.env, logger: silentLogger(), random: () => 0 },
+      ...{ silentAfterMs: 300, startMsMax },
+      onStart: () => {
+        started[name]++
+      },
+      onMessage: () => {
+        isHeard ||= name === 'slow'
+      },
+    })
+  const children = [supervised('slow', slowPath, 60_000), supervised('mute', mutePath, 400)]
+  t.after(() => Promise.all(children.map(child => child.stop(0))))
+  await Promise.all(children.map(child => child.start()))
+  await eventually(() => isHeard && started.mute >= 2)
+  assert.equal(started.slow, 1)
+})
+
 it('replaces a child that lives and says nothing any more', async t => {
   const mainPath = join(tempDir(t), 'main.mjs')
   writeFileSync(

@@ -15,8 +15,10 @@ export interface ChildOptions {
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
   readonly logger: Logger
-  /** A child that says nothing for this long, since it was started, is killed: whatever it does, nobody is served by it. */
+  /** A child that says nothing for this long is killed: whatever it does, nobody is served by it. */
   readonly silentAfterMs?: number
+  /** How long it may take to its first word: a large store is opened as slowly each time. Absent: 5 minutes. */
+  readonly startMsMax?: number
   readonly onMessage?: (message: ChildMessage) => void
   readonly onStart?: (pid: number) => void
   readonly onExit?: () => void
@@ -27,6 +29,7 @@ export interface ChildOptions {
 
 export type ChildMessage = { readonly type: string; readonly [key: string]: unknown }
 
+const startDefaultMsMax = 300_000
 const restartDelay = { firstMs: 100, maxMs: 10_000 }
 /** A child that lived this long starts again from the first delay. */
 const healthyAfterMs = 30_000
@@ -60,7 +63,9 @@ export class SupervisedChild {
     })
     this.#child = child
     this.#startedAt = Date.now()
-    const silence = this.#watch(child)
+    const { silentAfterMs, startMsMax = startDefaultMsMax } = this.#options
+    let silence = this.#watch(child, silentAfterMs && Math.max(silentAfterMs, startMsMax))
+    let hasSpoken = false
     this.#exited = new Promise(resolve => {
       const gone = (how: object, message: string) => {
         this.#child = undefined
@@ -80,6 +85,11 @@ export class SupervisedChild {
     })
     // What is still in the channel when a process has ended is not true any more.
     child.on('message', message => {
+      if (!hasSpoken) {
+        hasSpoken = true
+        silence?.stop()
+        silence = this.#watch(child, silentAfterMs)
+      }
       silence?.heard()
       if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)
     })
@@ -102,8 +112,8 @@ export class SupervisedChild {
     clearTimeout(killer)
   }
 
-  #watch(child: ChildProcess): SilenceWatch | null {
-    const { name, silentAfterMs, logger } = this.#options
+  #watch(child: ChildProcess, silentAfterMs: number | undefined): SilenceWatch | null {
+    const { name, logger } = this.#options
     if (silentAfterMs === undefined) return null
     return watchSilence(silentAfterMs, () => {
       logger.error({ child: name, silentAfterMs }, 'a process does not answer any more; it is killed and started again')
