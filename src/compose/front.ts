@@ -304,6 +304,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       logger,
     }),
     logStatus: (lane, offset) => logReader.status(lane, offset),
+    logLosses: () => logReader.losses(),
     definitionsReady: async revision => {
       await definitions.catchUp(revision)
       await flagRequests.caughtUp()

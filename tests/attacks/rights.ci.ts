@@ -84,6 +84,7 @@ const scopesOf: Readonly<Record<string, string>> = {
   replay_messages_list: 'session_recording:read',
   replay_messages_retrieve: 'session_recording:read',
   ingestion_status: 'project:read',
+  lost_records_list: '*',
   usage: 'project:read',
   ingestion_warnings_list: 'ingestion_warning:read',
 }

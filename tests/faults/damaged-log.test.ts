@@ -15,6 +15,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
 import { markPath } from '#adapters/sqlite-log/lane-mark.ts'
 import { listSegments, pageBytes, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
@@ -22,6 +23,7 @@ import type { LogLane } from '#core/events/captured-event.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
+import { startManagement } from '../support/management-api.ts'
 import { aWorld } from '../support/processing-world.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
@@ -110,6 +112,30 @@ describe('a log with damaged files', () => {
     const afterEmptying = await processed(t, emptied)
     assert.deepEqual(lostOf(afterEmptying.losses), [eventCount], 'before anything new comes')
     await writer.append('main', encodedEvents([aCapturedEvent(9_999)]))
+  })
+
+  it('shows a record whose checksum fails, with its bytes, to whoever runs the instance, and to nobody else', async t => {
+    const folder = await aFilledLog(t, ['main'])
+    const { path, firstOffset } = listSegments(join(folder, 'main'))[1]!
+    const segment = new Database(path)
+    const frame = segment.prepare('SELECT body FROM frames WHERE first_offset = ?').pluck()
+    const body = frame.get(firstOffset) as Buffer
+    body[body.indexOf('"pad"') + 20]! ^= 1
+    segment.prepare('UPDATE frames SET body = ? WHERE first_offset = ?').run(body, firstOffset)
+    segment.close()
+    const { losses, damaged, stored } = await processed(t, folder)
+    assert.ok(damaged >= 1)
+    assert.equal(stored.main! + damaged, eventCount)
+
+    const api = await startManagement(t, { logLosses: async () => losses })
+    const listed = await api.call('GET', '/api/instance/lost_records/')
+    assert.deepEqual([listed.status, listed.body.count], [200, damaged])
+    const [record] = listed.body.results
+    assert.deepEqual([record.lane, record.to_offset - record.from_offset, record.file], ['main', 1, null])
+    assert.match(Buffer.from(record.body, 'base64').toString('latin1'), new RegExp(`main-${record.from_offset}`))
+    assert.equal((await api.call('GET', '/api/instance/lost_records/?limit=1&offset=9')).body.results.length, 0)
+    for (const key of [await api.addKey(['query:read']), await api.addKey(['*'], [1])])
+      assert.equal((await api.call('GET', '/api/instance/lost_records/', { key })).status, 403)
   })
 
   it('goes on with a folder of before there were marks, also where its newest segment is damaged', async t => {

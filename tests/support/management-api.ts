@@ -67,7 +67,8 @@ export interface CallOptions {
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
-export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'logStatus' | 'liveEvents' | 'rejects'>> {
+export interface StartManagementOptions
+  extends Partial<Pick<ManagementDeps, 'logStatus' | 'logLosses' | 'liveEvents' | 'rejects'>> {
   /** As the settings of these names. */
   readonly publicUrl?: string
   readonly trustedProxies?: string
@@ -122,6 +123,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     management,
     events: { ...noEvents, ...options.events },
     logStatus: options.logStatus ?? (async () => ({ endOffset: 0, appendedAtMs: null })),
+    logLosses: options.logLosses ?? (async () => []),
     definitionsReady: async revision => {
       served.push(revision)
       await definitions.catchUp(revision)

@@ -3,6 +3,7 @@
 import type { LogLane } from '#core/events/captured-event.ts'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
+import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import type { DecideService } from '#services/decide.ts'
@@ -31,6 +32,8 @@ export interface ManagementDeps {
   >
   /** As `EventLogReader.status`. */
   readonly logStatus: (lane: LogLane, offset: number) => Promise<{ endOffset: number; appendedAtMs: number | null }>
+  /** As `EventLogReader.losses`. */
+  readonly logLosses: EventLogReader['losses']
   /** Resolves when this front serves everything up to the revision: a definition write is answered after it. */
   readonly definitionsReady: (revision: number) => Promise<void>
   /** The one that `createAuthorizer` was given, so that a deleted key ends at once. */

@@ -14,6 +14,7 @@ import { flagVersionsRoutes } from './flag-versions.ts'
 import { groupsRoutes } from './groups.ts'
 import { ingestionStatusRoutes } from './ingestion-status.ts'
 import { liveEventsRoutes } from './live-events.ts'
+import { lostRecordsRoutes } from './lost-records.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
@@ -47,6 +48,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...replayMessagesRoutes(deps),
     ...liveEventsRoutes(deps),
     ...ingestionStatusRoutes(deps),
+    ...lostRecordsRoutes(deps),
     ...usageRoutes(deps),
     ...warningsRoutes(deps),
   ]

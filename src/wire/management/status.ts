@@ -33,6 +33,18 @@ export const ingestionStatusSchema = Type.Object({
 })
 export type IngestionStatusJson = Static<typeof ingestionStatusSchema>
 
+export const lostRecordsSchema = Type.Object({
+  lane: Type.String({ description: 'Of the log: `main` or `historical`.' }),
+  from_offset: Type.Integer({ description: 'The first record of the span.' }),
+  to_offset: Type.Integer({ description: 'Behind the last one.' }),
+  file: Type.Union([Type.String(), Type.Null()], { description: 'The damaged file that they lay in, if it is there.' }),
+  noticed_at: instantSchema,
+  body: Type.Union([Type.String(), Type.Null()], {
+    description: 'Base64: the bytes of a record that is there and whose checksum fails, up to 16 KiB. Else null.',
+  }),
+})
+export type LostRecordsJson = Static<typeof lostRecordsSchema>
+
 export const usageDaySchema = Type.Object({
   date: Type.String({ format: 'date', description: 'UTC day on which the events were accepted.' }),
   events_charged: Type.Integer({ description: 'Live events that are stored, each once.' }),

@@ -1,0 +1,52 @@
+// What the log has lost of all projects, for whoever runs the instance: nothing tells whose these records were.
+
+import { PortError } from '#ports/port-error.ts'
+import { countedPageSchema, instant } from '#wire/management/shapes.ts'
+import { type LostRecordsJson, lostRecordsSchema } from '#wire/management.ts'
+import { wireError } from '#wire/wire-error.ts'
+import { answer, permissionDenied, refusal } from './answers.ts'
+import { isLimited } from './authenticate.ts'
+import type { ManagementDeps } from './deps.ts'
+import { instanceRoutes, type ManagementRoute } from './endpoint.ts'
+import { countedPage } from './page.ts'
+import { pageParams } from './query-params.ts'
+
+export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
+  return instanceRoutes(deps, {
+    method: 'GET',
+    paths: ['/api/instance/lost_records'],
+    id: 'lost_records_list',
+    tag: 'ingestion',
+    summary:
+      'Accepted records of the whole instance that the log has lost or finds damaged, newest first, until somebody removes log/lost-records.jsonl.',
+    scope: '*',
+    query: pageParams(),
+    success: { status: 200, schema: countedPageSchema(lostRecordsSchema) },
+    handle: async ({ caller, request, query }) => {
+      if (isLimited(caller)) return refusal(limitedKey)
+      try {
+        const losses = (await deps.logLosses()).toReversed()
+        const results: LostRecordsJson[] = losses.slice(query.offset, query.offset + query.limit).map(loss => ({
+          lane: loss.lane,
+          from_offset: loss.fromOffset,
+          to_offset: loss.toOffset,
+          file: loss.file,
+          noticed_at: instant(loss.noticedAtMs),
+          body: loss.body ?? null,
+        }))
+        return answer(200, countedPage(request, query, losses.length, results))
+      } catch (error) {
+        if (!(error instanceof PortError)) throw error
+        return refusal(logUnavailable)
+      }
+    },
+  })
+}
+
+const limitedKey = permissionDenied('A key that is limited to some projects cannot see the records of all of them.')
+
+const logUnavailable = wireError(
+  503,
+  'transient_error',
+  'The log cannot be read at the moment; make the same call again.',
+)
