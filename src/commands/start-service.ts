@@ -152,7 +152,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
           silentAfterMs: replacedAfterMs.events,
           args: async () => prepareEngineChild(config),
           onExit: () => {
-            forgetEngine(config)
+            forgetEngine(config, logger)
             onChildExit('events', lock)
           },
           onRestart: () => metrics.childRestarts.inc({ process: 'events' }),

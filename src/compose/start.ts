@@ -88,6 +88,11 @@ export async function prepareEngineChild(config: Config): Promise<readonly strin
 }
 
 /** The engine's process has ended: nobody is to connect to the port that it had. */
-export function forgetEngine(config: Config): void {
-  removeEngineEndpoint(config.dataFolder)
+export function forgetEngine(config: Config, logger: Logger): void {
+  try {
+    removeEngineEndpoint(config.dataFolder)
+  } catch (err) {
+    // A disk that is read-only. Flags go on; whoever connects to the port has to prove that he is the engine.
+    logger.warn({ err }, 'the file that says where the embedded event store listens cannot be removed')
+  }
 }

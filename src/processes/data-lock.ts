@@ -131,7 +131,11 @@ function heldLock(dataFolder: string, database: Database.Database): DataLock {
       write()
     },
     release: () => {
-      rmSync(path, { force: true })
+      try {
+        rmSync(path, { force: true })
+      } catch {
+        // A disk that is read-only: the file names a process that has ended, which a start looks at no more than at none.
+      }
       database.close()
     },
   }

@@ -157,9 +157,18 @@ export class LaneAppender {
     }
   }
 
+  /** What the disk answers to a sync now; null: nothing is wrong with it. SQLite tells no more than that there was an error. */
+  diskError(): string | null {
+    try {
+      this.#mark.sync()
+      return null
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
   close(): void {
     this.#closeSegment()
-    this.#mark.sync()
     this.#mark.close()
   }
 

@@ -82,8 +82,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       report(ok)
       return { kind: 'committed', syncedAtNs: process.hrtime.bigint() }
     } catch (error) {
-      reportFailure(error)
-      return { kind: 'failed', code: errorCode(error), message: (error as Error).message }
+      return { kind: 'failed', code: errorCode(error), message: reportFailure(error) }
     }
   }
 
@@ -100,12 +99,16 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     }
   }
 
-  function reportFailure(error: unknown): void {
-    const { message: reason } = error as Error
+  /** @returns what was reported. */
+  function reportFailure(error: unknown): string {
+    const { message } = error as Error
+    const diskError = error instanceof FilesGoneError ? null : appender.diskError()
+    const reason = diskError === null || message.includes(diskError) ? message : `${message} (${diskError})`
     isFailing = true
     if (error instanceof FilesGoneError) report({ state: 'files_gone', reason })
     else if (errorCode(error) === 'full') report({ state: 'full', reason: `the disk has no room left: ${reason}` })
     else report({ state: 'unavailable', reason })
+    return reason
   }
 
   function report(condition: LogCondition): void {

@@ -1,0 +1,130 @@
+// A file system that the kernel makes read-only under a running instance, as it does after an error of the disk: events are
+// refused with a reason, flags go on, a stop is a stop, and once it was checked and mounted again a start goes on with all that
+// was acknowledged. The kernel does not let such a file system be written again before.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+
+const MiB = 1024 * 1024
+
+test('refuses events while its disk is read-only, says why, stops with 0, and goes on from there', {
+  skip: cannotMount(),
+}, async t => {
+  const disk = aDisk(t)
+  const pennon = await started(t, disk.folder)
+  assert.equal((await capture(pennon, 'before')).status, 200)
+  await pennon.caughtUp()
+
+  disk.fail()
+  // Without a request: whoever is told 503 may send nothing more.
+  await eventually(async () => (await readiness(pennon)).capture === 'log_unavailable')
+  const { capture_reason: reason, flags } = await readiness(pennon)
+  assert.match(reason!, /read-only file system/i)
+  assert.equal(flags, 'ok')
+  const refused = await capture(pennon, 'refused')
+  assert.equal(refused.status, 503)
+  assert.ok(Number(refused.headers.get('retry-after')) >= 1)
+  const decided = await pennon.post('/decide?v=3', { api_key: testProjectKey, distinct_id: 'ada' })
+  assert.equal(decided.status, 200)
+  await assert.rejects(pennon.api('POST', '/api/projects/@current/feature_flags/', { key: 'refused' }), /: 503 /)
+  assert.match(pennon.output(), /read-only file system/i)
+  assert.equal(await pennon.stop(), 0, pennon.output())
+
+  disk.mend()
+  const next = await started(t, disk.folder)
+  assert.equal((await capture(next, 'after')).status, 200)
+  await next.caughtUp()
+  type Page = { results: { event: string }[] }
+  const { results } = await next.api<Page>('GET', '/api/projects/@current/events/')
+  assert.deepEqual(results.map(({ event }) => event).sort(), ['after', 'before'])
+  assert.equal(await next.stop(), 0)
+})
+
+async function started(t: TestContext, folder: string): Promise<Pennon> {
+  const settings = { PENNON_MIN_FREE_BYTES: String(MiB) }
+  const pennon = await startPennon({ dataFolder: join(folder, 'data'), settings })
+  t.after(() => pennon.killTree())
+  return pennon
+}
+
+interface Disk {
+  readonly folder: string
+  /** As after an error in what the disk has of the file system: from now on it is read-only. */
+  fail(): void
+  mend(): void
+}
+
+function aDisk(t: TestContext): Disk {
+  const place = mkdtempSync(join(tmpdir(), 'pennon-read-only-'))
+  const [image, folder] = [join(place, 'image'), mkdtempSync(join(place, 'disk-'))]
+  makeFileSystem(image, 512 * MiB)
+  mount(image, folder)
+  t.after(() => {
+    execFileSync('umount', ['-l', folder])
+    rmSync(place, { recursive: true })
+  })
+  return {
+    folder,
+    fail: () => {
+      const device = execFileSync('findmnt', ['-no', 'SOURCE', folder], { encoding: 'utf8' }).trim()
+      writeFileSync(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, '1')
+    },
+    mend: () => {
+      execFileSync('umount', [folder])
+      checkFileSystem(image)
+      mount(image, folder)
+    },
+  }
+}
+
+function makeFileSystem(image: string, bytes: number): void {
+  writeFileSync(image, '')
+  truncateSync(image, bytes)
+  execFileSync('mkfs.ext4', ['-q', '-F', image], { stdio: 'pipe' })
+}
+
+function mount(image: string, folder: string): void {
+  execFileSync('mount', ['-o', 'loop,errors=remount-ro', image, folder], { stdio: 'pipe' })
+}
+
+/** @throws unless it is whole afterwards: 1 says that something was mended. */
+function checkFileSystem(image: string): void {
+  try {
+    execFileSync('e2fsck', ['-p', '-f', image], { stdio: 'pipe' })
+  } catch (error) {
+    if ((error as { status?: number }).status !== 1) throw error
+  }
+}
+
+function cannotMount(): string | false {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a file system'
+  const place = mkdtempSync(join(tmpdir(), 'pennon-mount-'))
+  const [image, folder] = [join(place, 'image'), mkdtempSync(join(place, 'disk-'))]
+  try {
+    makeFileSystem(image, 16 * MiB)
+    mount(image, folder)
+    execFileSync('umount', [folder])
+    return false
+  } catch (error) {
+    return `an image cannot be mounted: ${(error as Error).message}`
+  } finally {
+    rmSync(place, { recursive: true })
+  }
+}
+
+async function capture(pennon: Pennon, event: string): Promise<Response> {
+  const response = await pennon.post('/e/', { api_key: testProjectKey, event, distinct_id: 'ada' })
+  await response.arrayBuffer()
+  return response
+}
+
+async function readiness(pennon: Pennon): Promise<Record<string, string>> {
+  const response = await fetch(`${pennon.url}/_readiness`)
+  return (await response.json()) as Record<string, string>
+}
