@@ -33,8 +33,8 @@ export interface EventRows {
 /** What is in the store, by its own lists: no row is read for it. */
 export interface HeldRows {
   readonly ranges: readonly HeldRange[]
-  /** What `writeMark` wrote last for the instance. */
-  readonly mark: Omit<StoreMark, 'instance'> | null
+  /** Whether the mark that was asked for is there, or one that followed it. */
+  readonly isMarked: boolean
 }
 
 export interface StoreMark {
@@ -135,10 +135,11 @@ export interface EventStore {
   discardJob(importJobId: number): Promise<void>
   /**
    * What is there now. Repeats, merges and replaced rows leave no hole in it; rows that are gone do.
+   * @param markId of a mark that `writeMark` wrote for the instance, found for a week at least; null: none.
    * @returns null when the store does not let itself be asked.
    * @throws PortError `unavailable` or `timeout`; `unavailable` too while tables are missing: `migrate` first.
    */
-  findHeldRows(instance: string): Promise<HeldRows | null>
+  findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
   /** Durable when it resolves. @throws PortError `unavailable` or `timeout`. */
   writeMark(mark: StoreMark): Promise<void>
   ping(): Promise<void>

@@ -66,10 +66,10 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
         'rows of some spans are missing in the event store: `pennon doctor` has them',
       )
     const positions = await readFirstOffsets(marks)
-    const found = await findHeld()
+    const found = await findHeld(mark?.id ?? null)
     if (found === null) return noteRefused()
     const missing = mark === null ? [] : findMissing(mark.held.filter(isKept), found.ranges)
-    const isOurs = mark === null ? !isLost(found, positions) : isMarkedBy(found, mark)
+    const isOurs = mark === null ? !isLost(found, positions) : found.isMarked
     if (isOurs && missing.length === 0) {
       if (isStart && mark !== null) await restore(mark.positions, positions, signal)
       if (!signal.aborted && (mark === null || !isAt(mark, positions))) await leaveMark(mark, positions, [])
@@ -92,13 +92,13 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 
   /** A database that was emptied has no tables either. */
-  async function findHeld(): Promise<HeldRows | null> {
+  async function findHeld(markId: string | null): Promise<HeldRows | null> {
     try {
-      return await events.findHeldRows(instance)
+      return await events.findHeldRows(instance, markId)
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
       await events.migrate()
-      return events.findHeldRows(instance)
+      return events.findHeldRows(instance, markId)
     }
   }
 
@@ -165,7 +165,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   ): Promise<void> {
     const id = options.newUuid()
     await events.writeMark({ instance, id, former: former?.id ?? null })
-    const found = await events.findHeldRows(instance)
+    const found = await events.findHeldRows(instance, id)
     if (found === null) return
     const before = former === null ? [] : former.missing.flatMap(range => findMissing([range], found.ranges))
     const missing = [...before, ...gone].filter(isKept)
@@ -211,10 +211,6 @@ const everything: HeldRange = {
 
 function isLost({ ranges }: HeldRows, positions: Positions): boolean {
   return logLanes.some(lane => positions[lane] > 0) && ranges.length === 0
-}
-
-function isMarkedBy({ mark }: HeldRows, { id }: EventStoreMark): boolean {
-  return mark !== null && (mark.id === id || mark.former === id)
 }
 
 function isAt(mark: EventStoreMark, positions: Positions): boolean {

@@ -44,7 +44,7 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
         await clients.close()
       }
     }
-    const ranges = async () => (await store.findHeldRows('log'))!.ranges
+    const ranges = async () => (await store.findHeldRows('log', null))!.ranges
 
     it('says nothing is missing after repeats and merges, and what is after a loss', async () => {
       const event = anEvent({ projectId: ++projectId, capturedAtMs: Date.parse('2026-11-05T10:00:00Z') })
@@ -72,13 +72,25 @@ for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
       assert.ok(findMissing(held, await ranges()).length > 0)
     })
 
-    it('keeps one mark for each instance, with the one before', async () => {
-      assert.equal((await store.findHeldRows('log of another'))!.mark, null)
-      await store.writeMark({ instance: 'log', id: 'first', former: null })
-      await store.writeMark({ instance: 'log', id: 'second', former: 'first' })
-      await store.writeMark({ instance: 'log of another', id: 'third', former: null })
-      assert.deepEqual((await store.findHeldRows('log'))!.mark, { id: 'second', former: 'first' })
-      assert.deepEqual((await store.findHeldRows('log of another'))!.mark, { id: 'third', former: '' })
+    it('knows every mark of the last week that an instance left, and no mark of another', async () => {
+      const isMarked = async (instance: string, id: string | null) => (await store.findHeldRows(instance, id))!.isMarked
+      assert.equal(await isMarked('log', 'never left'), false)
+      // As if one mark had been left every 10 s.
+      await command(`INSERT INTO pennon.worker_marks
+        SELECT 'log', (intDiv(toUnixTimestamp(now()), 5) % 120960 + 120960 - 2 * number) % 120960, toString(number), '', now() - 10 * number
+        FROM numbers(1, 60479)`)
+      for (const [id, former] of [
+        ['first', '1'],
+        ['second', 'first'],
+        ['third', 'second'],
+      ] as const)
+        await store.writeMark({ instance: 'log', id, former })
+      await store.writeMark({ instance: 'log of another', id: 'of another', former: null })
+      await command('OPTIMIZE TABLE pennon.worker_marks FINAL')
+      for (const id of ['1', '8640', '60000', 'second', 'third']) assert.equal(await isMarked('log', id), true, id)
+      for (const id of ['of another', null]) assert.equal(await isMarked('log', id), false, `${id}`)
+      assert.equal(await isMarked('log of another', 'of another'), true)
+      assert.equal(await isMarked('log of another', 'third'), false)
     })
 
     for (const importJobId of [0, 1])

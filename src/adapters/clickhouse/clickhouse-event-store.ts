@@ -150,7 +150,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
       ),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),
-    findHeldRows: instance => findHeldRows(clients, instance),
+    findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
     writeMark: mark => writeMark(clients, mark),
     ping: async () => {
       await clients.read(async (client, limit) => {

@@ -20,10 +20,15 @@ const checkedTables = [
 
 const accessDenied = '497'
 
+/** A worker leaves a mark every 10 s at most, and two more around a stop; of the first of three in a slot nothing stays. */
+const markSlotSeconds = 5
+const markSlotCount = (7 * 86_400) / markSlotSeconds
+
 /** See `EventStore.findHeldRows`. */
 export async function findHeldRows(
   clients: Pick<ClickHouseClients, 'write'>,
   instance: string,
+  markId: string | null,
 ): Promise<HeldRows | null> {
   return clients.write(async (client, database) => {
     try {
@@ -42,7 +47,7 @@ export async function findHeldRows(
           oldestMs: null,
           newestMs: null,
         }))
-      return { ranges: [...parts, ...whole], mark: await findMark(client, database, instance) }
+      return { ranges: [...parts, ...whole], isMarked: await isMarked(client, database, instance, markId) }
     } catch (error) {
       if (error instanceof ClickHouseError && error.code === accessDenied) return null
       throw error
@@ -57,8 +62,9 @@ export function writeMark(
 ): Promise<void> {
   return clients.write(async (client, database) => {
     await client.command({
-      query: `INSERT INTO ${database}.store_marks (instance, id, former, written_at)
-        SELECT {instance:String}, {id:String}, {former:String}, now64(6)`,
+      query: `INSERT INTO ${database}.worker_marks (instance, slot, id, former, written_at)
+        SELECT {instance:String}, intDiv(toUnixTimestamp(now()), ${markSlotSeconds}) % ${markSlotCount},
+          {id:String}, {former:String}, now64(6)`,
       query_params: { instance, id, former: former ?? '' },
     })
   })
@@ -104,16 +110,20 @@ async function findParts(
   }))
 }
 
-async function findMark(
+/** A row that a newer one has replaced and no merge has taken yet says the same. */
+async function isMarked(
   client: ClickHouseClient,
   database: string,
   instance: string,
-): Promise<{ id: string; former: string } | null> {
+  id: string | null,
+): Promise<boolean> {
+  if (id === null) return false
   const result = await client.query({
-    query: `SELECT id, former FROM ${database}.store_marks FINAL WHERE instance = {instance:String}`,
-    query_params: { instance },
+    query: `SELECT count() > 0 FROM ${database}.worker_marks
+      WHERE instance = {instance:String} AND (id = {id:String} OR former = {id:String})`,
+    query_params: { instance, id },
     format: 'JSONCompactEachRow',
   })
-  const [row] = await result.json<[string, string]>()
-  return row === undefined ? null : { id: row[0], former: row[1] }
+  const [row] = await result.json<[number | boolean]>()
+  return Boolean(row![0])
 }

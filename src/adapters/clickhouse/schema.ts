@@ -136,12 +136,14 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
     ) ENGINE = ReplacingMergeTree(row_version)
       PARTITION BY toYYYYMM(charged_at)
       ORDER BY (project_id, toDate32(timestamp), distinct_id, uuid)`,
-    // One row of each instance that writes here: by it a worker knows the store that it left.
-    `CREATE TABLE IF NOT EXISTS ${database}.store_marks (
+    // By these a worker knows the store that it left, and the one that a state of last week left: each instance has a ring of
+    // slots, in which its newest row is never replaced before there is a newer one.
+    `CREATE TABLE IF NOT EXISTS ${database}.worker_marks (
       instance String,
+      slot UInt32,
       id String,
       former String,
       written_at DateTime64(6, 'UTC')
-    ) ENGINE = ReplacingMergeTree(written_at) ORDER BY instance`,
+    ) ENGINE = ReplacingMergeTree(written_at) ORDER BY (instance, slot)`,
   ]
 }
