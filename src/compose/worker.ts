@@ -35,7 +35,10 @@ export async function composeWorker(options: WorkerOptions): Promise<Worker & { 
   const logId = readLogIdentity(logFolder(config))
   const log = openLogReader(config, logger)
   const events = openEventStore(config, clock)
-  const usage = createUsageSchedule({ events, usage: management, log, positions: management, clock, logger })
+  const usage = createUsageSchedule({
+    ...{ events, usage: management, log, positions: management, clock, logger },
+    findLostSpans: () => keeper.findLostSpans(),
+  })
   const processor = createProcessor({
     log,
     state: claimingOnlyFor(logId, chunks, management),

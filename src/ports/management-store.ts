@@ -191,8 +191,14 @@ export interface UsageStore {
   /**
    * Sets the days' event counts as computed from the event store. The first counts that are set for a day before
    * `frozenBeforeDay` are its last: so a day is completed after a pause of the schedule, and stays as it was charged.
+   * @param lostDays days some of whose events the event store has lost: each count that is larger stays. Absent: none.
    */
-  saveEventCounts(projectId: number, days: readonly UsageDay[], frozenBeforeDay: string): Promise<void>
+  saveEventCounts(
+    projectId: number,
+    days: readonly UsageDay[],
+    frozenBeforeDay: string,
+    lostDays?: readonly string[],
+  ): Promise<void>
   listUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageRow[]>
   /** What was counted by all fronts on these days, the first and the last included; projects without any may be missing. */
   sumFlagRequests(

@@ -27,11 +27,19 @@ export interface EventStoreKeeper {
   run(signal: AbortSignal): Promise<void>
   /** Whether rows are being brought back. */
   isRestoring(): boolean
+  /**
+   * Spans whose rows of charged events and replays are missing at this moment, those that are about to be brought back among them.
+   * @throws PortError when state or store cannot be read.
+   */
+  findLostSpans(): Promise<readonly LostSpan[]>
   /** False until the first check is through: until then the log may be needed. */
   isChecked(): boolean
   /** Notes it a last time, so that the next start has nothing to bring back. */
   leave(): Promise<void>
 }
+
+/** When the missing rows were accepted, epoch ms; null: not known. */
+export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
 
 export interface EventStoreKeeperOptions extends RestoreDependencies {
   readonly events: RestoreDependencies['events'] & Pick<EventStore, 'findHeldRows' | 'writeMark' | 'migrate'>
@@ -44,6 +52,9 @@ export interface EventStoreKeeperOptions extends RestoreDependencies {
   /** Told when `isRestoring` has changed. */
   readonly onRestoring: () => void
 }
+
+/** Tables that usage is counted from. */
+const chargedTables: ReadonlySet<string> = new Set(['events', 'thinned_flag_calls', 'replay_messages'])
 
 type Positions = Readonly<Record<LogLane, number>>
 
@@ -179,8 +190,17 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     return newestMs > clock.nowMs() - (days - 1) * dayMs
   }
 
+  async function findLostSpans(): Promise<HeldRange[]> {
+    const mark = await marks.findEventStoreMark()
+    const found = mark === null ? null : await findHeld(mark.id)
+    if (mark === null || found === null) return []
+    const missing = [...mark.missing, ...findMissing(mark.held, found.ranges)]
+    return missing.filter(range => chargedTables.has(range.table) && isKept(range))
+  }
+
   return {
     isRestoring: () => isRestoring,
+    findLostSpans,
     isChecked: () => isChecked,
     checkAtStart: async signal => {
       await check(true, signal)

@@ -4,11 +4,17 @@ import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../tests/support/fixed-clock.ts'
+import type { LostSpan } from './keep-event-store.ts'
 import { createUsageSchedule } from './usage-schedule.ts'
 
-function aSchedule(counted: UsageDay[]) {
+function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
   const clock = fixedClock('2026-11-10T12:00:00Z')
-  const saved: { projectId: number; days: readonly UsageDay[]; frozenBeforeDay: string }[] = []
+  const saved: {
+    projectId: number
+    days: readonly UsageDay[]
+    frozenBeforeDay: string
+    lostDays: readonly string[] | undefined
+  }[] = []
   const asked: string[] = []
   let fails = false
   let waitingSinceMs: number | null = null
@@ -27,6 +33,7 @@ function aSchedule(counted: UsageDay[]) {
         return { endOffset: 9, appendedAtMs: waitingSinceMs, bytes: 0 }
       },
     },
+    findLostSpans: async () => lost,
     logger: silentLogger(),
     events: {
       countUsage: async (projectId, fromDay, toDay) => {
@@ -37,8 +44,8 @@ function aSchedule(counted: UsageDay[]) {
     },
     usage: {
       listProjectIds: async () => [1, 2],
-      saveEventCounts: async (projectId, days, frozenBeforeDay) => {
-        saved.push({ projectId, days, frozenBeforeDay })
+      saveEventCounts: async (projectId, days, frozenBeforeDay, lostDays) => {
+        saved.push({ projectId, days, frozenBeforeDay, lostDays })
       },
     },
   })
@@ -60,6 +67,27 @@ describe('usage', () => {
       '2026-11-09',
       '2026-11-10',
     ])
+  })
+
+  it('does not fall on the days on which events were accepted that the event store has lost', async () => {
+    const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5 }
+    const lost: LostSpan[] = []
+    const { schedule, saved } = aSchedule([late], lost)
+    const lostDays = async () => {
+      schedule.noteProcessed(stored(1))
+      await schedule.computeNow()
+      return saved.at(-1)!.lostDays!.toSorted()
+    }
+    await schedule.computeNow()
+    assert.deepEqual(await lostDays(), [])
+    const span = (from: string | null, to: string | null) => ({
+      oldestMs: from === null ? null : Date.parse(from),
+      newestMs: to === null ? null : Date.parse(to),
+    })
+    lost.push(span('2026-11-07T10:00:00Z', '2026-11-08T00:00:00Z'), span('2026-11-10T11:00:00Z', null))
+    assert.deepEqual(await lostDays(), ['2026-11-08', '2026-11-10'])
+    lost.splice(0, 2, span(null, '2026-11-09T23:59:59Z'))
+    assert.deepEqual(await lostDays(), ['2026-11-08', '2026-11-09'])
   })
 
   it('is then computed for the open days of projects with new events only', async () => {

@@ -1,6 +1,6 @@
 // Events per project and UTC day of charge, live and imported apart, for `usage_daily`: computed from the event store
 // over deduplicated rows, never counted up, so that retries and replays count once. A day is frozen after two, and never
-// while live events of it still wait in the log.
+// while live events of it still wait in the log. Where the event store lost rows of a day, the figures that it had stay.
 
 import type { ChunkOutcome } from '#core/events/chunk.ts'
 import { thinnedReason } from '#core/events/thin-flag-calls.ts'
@@ -10,6 +10,7 @@ import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
 import type { ManagementStore, UsageStore } from '#ports/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
+import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
 import { runPeriodically } from './run-periodically.ts'
 
 /** Well below the 20 s within which usage is right. */
@@ -37,11 +38,13 @@ export function createUsageSchedule(options: {
   readonly log: Pick<EventLogReader, 'status'>
   /** Answers the durable position, not what the worker holds in memory. */
   readonly positions: Pick<ManagementStore, 'findLogPosition'>
+  /** When events were accepted that are missing in the event store now. */
+  readonly findLostSpans: EventStoreKeeper['findLostSpans']
   readonly clock: Clock
   readonly logger: Logger
   readonly everyMs?: number
 }): UsageSchedule {
-  const { events, usage, log, positions, clock, logger } = options
+  const { events, usage, log, positions, findLostSpans, clock, logger } = options
   const due = new Set<number>()
   let lastDay = ''
   /** The first day that the last complete round left open: what was processed since may belong to it. */
@@ -52,17 +55,18 @@ export function createUsageSchedule(options: {
     const today = utcDay(nowMs)
     const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
     const openFrom = openDays[0]!
+    const lost = today === lastDay && due.size === 0 ? [] : await findLostSpans()
     if (today !== lastDay) {
       // A worker that was away has days that nobody computed: they get their figures now, and are frozen with them.
       const fromDay = earlier(openFrom, utcDay(nowMs - lateMsMax))
-      for (const projectId of await usage.listProjectIds()) await compute(projectId, openDays, fromDay)
+      for (const projectId of await usage.listProjectIds()) await compute(projectId, openDays, fromDay, lost)
       lastDay = today
     }
     const fromDay = openSince === null ? openFrom : earlier(openFrom, openSince)
     for (const projectId of [...due]) {
       due.delete(projectId)
       try {
-        await compute(projectId, openDays, fromDay)
+        await compute(projectId, openDays, fromDay, lost)
       } catch (cause) {
         due.add(projectId)
         throw cause
@@ -79,11 +83,17 @@ export function createUsageSchedule(options: {
   }
 
   /** An open day without events is written as zero, since it may have had some before an import was discarded. */
-  async function compute(projectId: number, openDays: readonly string[], fromDay: string): Promise<void> {
+  async function compute(
+    projectId: number,
+    openDays: readonly string[],
+    fromDay: string,
+    lost: readonly LostSpan[],
+  ): Promise<void> {
     const counted = await events.countUsage(projectId, fromDay, openDays.at(-1)!)
     const days = new Map(counted.map(row => [row.day, row]))
     for (const day of openDays) if (!days.has(day)) days.set(day, { day, ...noEventUsage })
-    await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!)
+    const lostDays = [...days.keys()].filter(day => lost.some(span => touches(span, day)))
+    await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!, lostDays)
   }
 
   return {
@@ -106,6 +116,10 @@ export function createUsageSchedule(options: {
 function daysBetween(fromMs: number, toMs: number): string[] {
   const from = Math.floor(fromMs / dayMs)
   return Array.from({ length: Math.floor(toMs / dayMs) - from + 1 }, (_, index) => utcDay((from + index) * dayMs))
+}
+
+function touches({ oldestMs, newestMs }: LostSpan, day: string): boolean {
+  return (oldestMs === null || utcDay(oldestMs) <= day) && (newestMs === null || day <= utcDay(newestMs))
 }
 
 function earlier(a: string, b: string): string {

@@ -39,6 +39,7 @@ async function start(t: TestContext) {
     positions: {
       findLogPosition: async lane => ({ offset: 0, committedAtMs: null, ...world.state.positions.get(lane as 'main') }),
     },
+    findLostSpans: async () => [],
     clock,
     logger: silentLogger(),
   })

@@ -60,6 +60,7 @@ describe('an event that is sent again days later', () => {
       clock,
       logger: silentLogger(),
       log,
+      findLostSpans: async () => [],
       positions: {
         findLogPosition: async lane => ({ offset: 0, committedAtMs: null, ...state.positions.get(lane) }),
       },

@@ -265,6 +265,26 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.equal(await charged(), 20)
     })
 
+    it('keeps each larger count of a day that lost events, until it is frozen with it', async t => {
+      const { store } = await open(t)
+      const day = '2026-03-01'
+      const save = (eventsCharged: number, recordings: number, frozenBeforeDay: string, lostDays: string[]) =>
+        store.saveEventCounts(1, [{ ...noEventUsage, day, eventsCharged, recordings }], frozenBeforeDay, lostDays)
+      const found = async () => {
+        const [row] = await store.listUsage(1, day, day)
+        return [row?.eventsCharged, row?.recordings]
+      }
+      await save(10, 3, '2026-02-28', [day])
+      await save(4, 5, '2026-02-28', ['2026-02-28', day])
+      assert.deepEqual(await found(), [10, 5])
+      await save(4, 5, '2026-02-28', ['2026-02-28'])
+      assert.deepEqual(await found(), [4, 5], 'nothing of it is lost any more')
+      await save(3, 6, '2026-03-02', [day])
+      assert.deepEqual(await found(), [4, 6])
+      await save(9, 9, '2026-03-03', [day])
+      assert.deepEqual(await found(), [4, 6], 'frozen')
+    })
+
     it('sums what was charged on a span of days by project', async t => {
       const { store } = await open(t)
       const usage = (day: string, of: Partial<EventUsage>) => ({ ...noEventUsage, day, ...of })

@@ -1,7 +1,7 @@
 // What a project used per UTC day. Flag requests are added up; event counts are set as the event store counted them,
 // until the first time they are set for a day that lies behind the freezing line: from then on they stay.
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { LiveUsage } from '#core/usage.ts'
 import type { UsageStore } from '#ports/management-store.ts'
 import type { StateSchema } from './schema.ts'
@@ -34,7 +34,7 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
       })
     },
 
-    async saveEventCounts(projectId, days, frozenBeforeDay) {
+    async saveEventCounts(projectId, days, frozenBeforeDay, lostDays = []) {
       if (days.length === 0) return
       await db.transaction().execute(async trx => {
         for (const usage of days)
@@ -56,12 +56,7 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
               conflict
                 .columns(['project_id', 'day'])
                 .doUpdateSet({
-                  events_charged: sql<number>`excluded.events_charged`,
-                  events_imported: sql<number>`excluded.events_imported`,
-                  exceptions: sql<number>`excluded.exceptions`,
-                  llm_events: sql<number>`excluded.llm_events`,
-                  survey_responses: sql<number>`excluded.survey_responses`,
-                  recordings: sql<number>`excluded.recordings`,
+                  ...counts(lostDays.includes(usage.day)),
                   events_frozen: sql<number>`excluded.events_frozen`,
                 })
                 .where('usage_daily.events_frozen', '=', 0),
@@ -143,4 +138,22 @@ export function usageQueries(db: Kysely<StateSchema>): UsageStore {
       return rows.map(row => Number(row.id))
     },
   }
+}
+
+const countColumns = [
+  'events_charged',
+  'events_imported',
+  'exceptions',
+  'llm_events',
+  'survey_responses',
+  'recordings',
+] as const
+
+/** What a row becomes that is there: the new counts, or the larger ones. */
+function counts(mayNotFall: boolean): Record<(typeof countColumns)[number], RawBuilder<number>> {
+  const counted = countColumns.map(column => {
+    const [now, before] = [sql.ref<number>(`excluded.${column}`), sql.ref<number>(`usage_daily.${column}`)]
+    return [column, mayNotFall ? sql<number>`CASE WHEN ${now} > ${before} THEN ${now} ELSE ${before} END` : now]
+  })
+  return Object.fromEntries(counted)
 }
