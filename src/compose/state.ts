@@ -145,6 +145,9 @@ async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Writes of other processes are served within a second; a front's own at once. */
+const sqlitePollMs = 500
+
 /** On a state that `openManagement` has brought up to date. */
 export async function openFrontState(
   config: Config,
@@ -174,7 +177,7 @@ export async function openFrontState(
       subjects.close()
       await definitions.close()
     }
-    return { subjects, definitions, definitionPollMs: 200, isReplicaDown: () => false, missing, close }
+    return { subjects, definitions, definitionPollMs: sqlitePollMs, isReplicaDown: () => false, missing, close }
   }
   const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
   const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')

@@ -55,7 +55,7 @@ export interface ServedChanges {
 /** What `lookForChanges` may take of somebody's request. */
 const lookMsMax = 1_000
 
-/** One line per this long while the state cannot be read; it is asked five times a second. */
+/** One line per this long while the state cannot be read; it is asked about twice a second. */
 const complaintPauseMs = 10_000
 
 /** Loads everything, then follows. @throws PortError when the first load fails. */

@@ -12,9 +12,9 @@ export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Pro
 
 /**
  * The monitor wakes the process this often: finer would cost an idle instance more than all the rest of it. The
- * `nodejs_eventloop_lag_…` figures contain it: an event loop that is never held shows 0.05 s.
+ * `nodejs_eventloop_lag_…` figures contain it: an event loop that is never held shows 0.2 s.
  */
-export const loopPrecisionMs = 50
+export const loopPrecisionMs = 200
 
 /**
  * Upper bounds. Flags are answered in tenths of a millisecond, captures in what a sync of the disk takes, imports of 20 MiB

@@ -6,6 +6,7 @@ import { PortError } from '#ports/port-error.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { anEvent } from '../support/an-event.ts'
 import { startEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
 /** Rows per insert; two inserts are under way at once. */
@@ -36,8 +37,10 @@ export async function killEngineRounds(roundCount: number, seed: number): Promis
           for (const event of events) acknowledged.push(event.uuid)
         }
       }
+      const before = acknowledged.length
       const inserting = Promise.all([insertUntilKilled(), insertUntilKilled()])
-      await new Promise(resolve => setTimeout(resolve, 50 + random() * 250))
+      await eventually(() => acknowledged.length > before, { what: 'the first rows of a round' })
+      await new Promise(resolve => setTimeout(resolve, random() * 250))
       const killed = engine.kill()
       isKilled = true
       await Promise.all([killed, inserting])

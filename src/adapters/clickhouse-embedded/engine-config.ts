@@ -85,6 +85,8 @@ export function serverConfig(options: {
     background_buffer_flush_schedule_pool_size: 1,
     background_distributed_schedule_pool_size: 1,
     background_message_broker_schedule_pool_size: 1,
+    // How often the engine compares what it counted with what it holds: twenty times a second if not told.
+    memory_worker_period_ms: 500,
     asynchronous_metrics_update_period_s: 60,
     asynchronous_heavy_metrics_update_period_s: 3600,
     merge_tree: {

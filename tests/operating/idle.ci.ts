@@ -1,0 +1,52 @@
+// What an instance costs that nobody uses: each wake-up of a thread is work, and keeps a processor from its sleep. Wake-ups
+// are counted; the share of a processor, which other programs of the machine make longer, is printed.
+
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startPennon } from '../support/pennon.ts'
+
+const settleMs = 10_000
+const measureMs = 10_000
+/** Of all threads of a process together. */
+const wakeUpsMax: Record<string, number> = { serve: 25, work: 25, events: 80 }
+
+interface Usage {
+  readonly cpuTicks: number
+  readonly wakeUpsOf: ReadonlyMap<string, number>
+}
+
+function usageOf(pid: number): Usage {
+  const wakeUpsOf = new Map<string, number>()
+  for (const task of readdirSync(`/proc/${pid}/task`)) {
+    const status = readFileSync(`/proc/${pid}/task/${task}/status`, 'utf8')
+    const name = /^Name:\s*(.*)$/m.exec(status)![1]!
+    wakeUpsOf.set(`${name} ${task}`, Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)![1]))
+  }
+  // Behind the name, which may hold anything: user and system time are the 12th and 13th.
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return { cpuTicks: Number(fields[11]) + Number(fields[12]), wakeUpsOf }
+}
+
+it('wakes seldom when nobody uses it', async t => {
+  const pennon = await startPennon()
+  t.after(() => pennon.stop())
+  const pids = { serve: pennon.pid, ...pennon.childPids() }
+  await sleep(settleMs)
+  const before = Object.entries(pids).map(([name, pid]) => [name, pid, usageOf(pid)] as const)
+  await sleep(measureMs)
+  for (const [name, pid, { cpuTicks, wakeUpsOf }] of before) {
+    const now = usageOf(pid)
+    const seconds = measureMs / 1_000
+    const perSecond = [...now.wakeUpsOf]
+      .map(([thread, count]) => [thread, (count - (wakeUpsOf.get(thread) ?? 0)) / seconds] as const)
+      .filter(([, count]) => count > 0)
+      .toSorted(([, a], [, b]) => b - a)
+    const all = perSecond.reduce((sum, [, count]) => sum + count, 0)
+    const most = perSecond.slice(0, 8).map(([thread, count]) => `${thread}: ${count.toFixed(1)}`)
+    const share = (now.cpuTicks - cpuTicks) / seconds // a tick is a hundredth of a second
+    t.diagnostic(`${name}: ${share.toFixed(2)} % of a core, ${all.toFixed(0)} wake-ups a second (${most.join(', ')})`)
+    assert.ok(all < wakeUpsMax[name]!, `${name} wakes ${all} times a second: ${most.join(', ')}`)
+  }
+})
