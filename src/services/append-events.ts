@@ -71,6 +71,7 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
     const units = main === null || backlog === undefined ? 0 : backlog.take(project.id, main)
     if (units === null) {
       metrics.eventsRefused.inc({ reason: backlogReason }, main!.recordCount)
+      if (protocol === 'v1' && prepared.rejectedCount > 0) return withoutRoom(project, prepared)
       return Promise.resolve({ kind: 'unavailable' })
     }
     const granted = rejects.length === 0 ? 0 : keeper.grant(project.id, rejects.length)
@@ -86,6 +87,15 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
       performanceEventCount,
       units,
     })
+  }
+
+  /** The project has too much waiting. What is dropped of its request is dropped for good, and does not come again. */
+  async function withoutRoom(project: Project, prepared: PreparedEvents): Promise<CaptureOutcome> {
+    const { rejects } = prepared
+    const granted = rejects.length === 0 ? 0 : keeper.grant(project.id, rejects.length)
+    const areKept = granted > 0 && (await keeper.append(project, rejects.slice(0, granted)).then(yes, no))
+    countRejected(project.id, prepared, areKept ? granted : 0)
+    return { kind: 'unavailable' }
   }
 
   /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */

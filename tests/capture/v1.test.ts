@@ -302,6 +302,19 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([rejects.length, [...server.refused]], [1, []])
   })
 
+  it('keeps what is dropped for good where the project has too much waiting, once', async t => {
+    const backlog = { take: () => null, settle: () => undefined }
+    const server = await startCaptureServer(t, { backlog })
+    const { json } = await sendV1(server, v1Batch([v1Event(1), v1Event(2, { event: '' })]))
+    assert.deepEqual(json.results, {
+      [uuidOf(1)]: { result: 'retry', details: 'not_persisted' },
+      [uuidOf(2)]: { result: 'drop', details: 'missing_event_name' },
+    })
+    const { events, rejects } = await server.records()
+    assert.deepEqual([events.length, rejects.map(({ reason }) => reason)], [0, ['missing_event_name']])
+    assert.deepEqual([...server.refused], [])
+  })
+
   it('asks for the whole request later when its threads are lost, the log is broken or its project cannot be found out', async t => {
     const threadEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
     const crashing = await startCaptureServer(t, { threadEntry })

@@ -13,6 +13,7 @@ import { captureV1Routes } from '#http/handlers/capture-v1.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import { createCaptureService } from '#services/capture.ts'
+import type { ProjectBacklog } from '#services/project-backlog.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import {
@@ -57,6 +58,7 @@ export interface CaptureServerOptions {
   readonly threadEntry?: URL
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
+  readonly backlog?: ProjectBacklog
 }
 
 export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
@@ -91,6 +93,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       hotKeys: new HotKeys({ eventsPerMinute: options.hotKeyEventsPerMinute }),
     }),
     eventLog: options.wrapLog?.(log) ?? log,
+    ...(options.backlog !== undefined && { backlog: options.backlog }),
     clock,
     metrics,
     logger,
