@@ -116,7 +116,7 @@ export interface EventLogReader {
    */
   deleteBehind(lane: LogLane, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
   /** Keeps beside the log, for people, what is missing from it. A loss that is kept already is not kept again. @throws PortError */
-  keepLoss(loss: LogLoss): Promise<void>
+  keepLoss(...losses: readonly LogLoss[]): Promise<void>
   /** All that were kept, until somebody removes them. @throws PortError */
   losses(): Promise<readonly LogLoss[]>
   /** @throws PortError */

@@ -224,14 +224,15 @@ export function createProcessor(options: ProcessorOptions): Processor {
 
   /** As `keepMissing`: records that are there, and of which nothing tells whose they are. */
   async function keepDamaged({ lane, firstOffset, records }: LogChunk, signal: AbortSignal): Promise<void> {
-    for (const [index, record] of records.entries()) {
-      if (record.kind !== 'damaged') continue
+    const losses = records.flatMap((record, index): LogLoss[] => {
+      if (record.kind !== 'damaged') return []
       const fromOffset = firstOffset + index
       const body = Buffer.from(record.body.subarray(0, keptBytesMax)).toString('base64')
-      const loss = { lane, fromOffset, toOffset: fromOffset + 1, file: null, noticedAtMs: clock.nowMs(), body }
-      await patiently(signal, 'waiting_for_log', () => log.keepLoss(loss))
-      logger.error({ lane, offset: fromOffset }, 'a record of the log is damaged and becomes a reject')
-    }
+      return [{ lane, fromOffset, toOffset: fromOffset + 1, file: null, noticedAtMs: clock.nowMs(), body }]
+    })
+    await patiently(signal, 'waiting_for_log', () => log.keepLoss(...losses))
+    for (const { fromOffset: offset } of losses)
+      logger.error({ lane, offset }, 'a record of the log is damaged and becomes a reject')
   }
 
   async function processIfAny(chunk: LogChunk, recordCountMax: number, signal: AbortSignal) {

@@ -115,7 +115,7 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
       }
       return { deletedSegmentCount }
     },
-    keepLoss: async loss => void losses.push(loss),
+    keepLoss: async (...lost) => void losses.push(...lost),
     losses: async () => losses,
     room: async () => room(),
     makeRoom: async processed => {

@@ -9,16 +9,18 @@ import { syncFile } from './segment-file.ts'
 /** In `<PENNON_DATA>/log`. */
 export const lostRecordsFile = 'lost-records.jsonl'
 
-/** @throws system errors. */
-export function keepLostRecords(folder: string, loss: LogLoss): void {
-  const isKept = readLostRecords(folder).some(
-    ({ lane, fromOffset, toOffset }) =>
-      lane === loss.lane && fromOffset === loss.fromOffset && toOffset === loss.toOffset,
-  )
-  if (isKept) return
+/** Each once, in one write: thousands may be lost at the same place. @throws system errors. */
+export function keepLostRecords(folder: string, losses: readonly LogLoss[]): void {
+  const kept = new Set(readLostRecords(folder).map(placeOf))
+  const lines = losses.filter(loss => !kept.has(placeOf(loss))).map(loss => `${JSON.stringify(loss)}\n`)
+  if (lines.length === 0) return
   const path = join(folder, lostRecordsFile)
-  appendFileSync(path, `${JSON.stringify(loss)}\n`, { mode: 0o600 })
+  appendFileSync(path, lines.join(''), { mode: 0o600 })
   syncFile(path)
+}
+
+function placeOf({ lane, fromOffset, toOffset }: LogLoss): string {
+  return `${lane} ${fromOffset} ${toOffset}`
 }
 
 /** A line that is cut short, or that somebody else wrote, is passed by. @throws system errors. */

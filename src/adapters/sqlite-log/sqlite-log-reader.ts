@@ -62,7 +62,7 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogRe
     readRuns: (lane, fromOffset, bytesMax) => patiently(() => laneReader(lane).readRuns(fromOffset, bytesMax)),
     status: (lane, offset) => patiently(() => laneReader(lane).status(offset)),
     deleteBehind: (lane, offset, olderThanMs) => patiently(() => laneReader(lane).deleteBehind(offset, olderThanMs)),
-    keepLoss: async loss => reading(() => keepLostRecords(folder, loss)),
+    keepLoss: async (...losses) => reading(() => keepLostRecords(folder, losses)),
     losses: async () => reading(() => readLostRecords(folder)),
     room: async () => reading(() => lookAtRoom(limits)),
     makeRoom: processed =>
