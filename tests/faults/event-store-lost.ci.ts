@@ -6,6 +6,8 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
+import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -77,10 +79,53 @@ describe('an event store that is not as it was left', () => {
     assert.equal((await send(pennon, 'goes on')).status, 200)
     await pennon.caughtUp()
   })
+
+  it('is filled again when the database of CLICKHOUSE_URL was emptied or dropped, and says what the log does not have', async t => {
+    const engine = await startEngineForTests(t)
+    const { url, writer, database } = engine.endpoint()
+    const settings = {
+      CLICKHOUSE_URL: `${url.replace('://', `://${writer.username}:${writer.password}@`)}/${database}`,
+    }
+    const empty = async (query: (database: string) => readonly string[]) => {
+      const clients = createClickHouseClients({
+        endpoint: () => endpointOfUrl(settings.CLICKHOUSE_URL),
+        queryTimeoutSeconds: 8,
+      })
+      try {
+        for (const line of query(database)) await clients.write(client => client.command({ query: line }))
+      } finally {
+        await clients.close()
+      }
+    }
+    const dataFolder = tempDir(t)
+    const before = await fill(t, dataFolder, 'stopped', 'first', settings)
+    await empty(name => ['events', 'rejected_events', 'worker_marks'].map(table => `TRUNCATE TABLE ${name}.${table}`))
+    const filled = await start(t, dataFolder, settings)
+    assert.deepEqual(await found(filled), before)
+    assert.match(filled.output(), /the event store is not as it was left/)
+    assert.equal((await readiness(filled)).events, 'ok')
+    assert.equal(await filled.stop(), 0)
+
+    await empty(name => [`DROP DATABASE ${name} SYNC`])
+    const made = await start(t, dataFolder, settings)
+    assert.deepEqual(await found(made), before)
+    assert.equal((await readiness(made)).events, 'ok')
+    assert.equal(await made.stop(), 0)
+
+    await empty(name => [`DROP DATABASE ${name} SYNC`])
+    for (const file of readdirSync(join(dataFolder, 'log/main'))) rmSync(join(dataFolder, 'log/main', file))
+    const lacking = await start(t, dataFolder, settings)
+    await eventually(async () => (await readiness(lacking)).events === 'rows_missing', { what: 'readiness' })
+    assert.match(lacking.output(), /are gone from the event store, and the log does not have it any more/)
+    const { events, persons } = await found(lacking)
+    assert.deepEqual(persons, before.persons)
+    const names = events.map(event => (event as { event: string }).event)
+    assert.deepEqual(names, ['first imported', 'first bad'], 'what was imported is in another log, which is there')
+  })
 })
 
-async function start(t: TestContext, dataFolder: string): Promise<Pennon> {
-  const pennon = await startPennon({ dataFolder })
+async function start(t: TestContext, dataFolder: string, settings: Record<string, string> = {}): Promise<Pennon> {
+  const pennon = await startPennon({ dataFolder, settings })
   t.after(() => pennon.killTree())
   return pennon
 }
@@ -97,8 +142,14 @@ function send(pennon: Pennon, event: string, more: object = {}) {
 }
 
 /** Live and imported events, a person that two ids lead to, something rejected: acknowledged, processed, then the end. */
-async function fill(t: TestContext, dataFolder: string, end: 'stopped' | 'killed', name = 'first'): Promise<Found> {
-  const pennon = await start(t, dataFolder)
+async function fill(
+  t: TestContext,
+  dataFolder: string,
+  end: 'stopped' | 'killed',
+  name = 'first',
+  settings: Record<string, string> = {},
+): Promise<Found> {
+  const pennon = await start(t, dataFolder, settings)
   for (let index = 0; index < 5; index++) {
     assert.equal((await send(pennon, `${name} ${index}`, { properties: { $set: { plan: name } } })).status, 200)
     await pennon.caughtUp()
