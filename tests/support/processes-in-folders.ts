@@ -4,7 +4,6 @@
 
 import type { ChildProcess } from 'node:child_process'
 import { sep } from 'node:path'
-import { after } from 'node:test'
 
 /** A process that does not end after so long is killed. */
 const endMsMax = 15_000
@@ -17,8 +16,8 @@ interface Working {
 const working = new Set<Working>()
 
 /**
- * Says that a process works in a folder, until it exits. What still works when every test of this Node process is over is
- * ended, and fails the run: a test ends what it started.
+ * Says that a process works in a folder, until it exits. What still works there when every test of its file is over keeps the
+ * file's process; `scripts/outlived-tests.ts` then ends it and names the file.
  */
 export function worksIn(folder: string, child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): void {
   const entry: Working = { folder, end: () => endProcess(child, signal) }
@@ -51,12 +50,3 @@ export function killWithGroup(child: ChildProcess): void {
     if ((cause as { code?: string }).code !== 'ESRCH') throw cause // none leads a group of that number
   }
 }
-
-// Under the test runner alone: elsewhere (soak runs, benchmarks) the hook would start a run of tests.
-if (process.env.NODE_TEST_CONTEXT === 'child-v8')
-  after(async () => {
-    const left = [...working]
-    await Promise.all(left.map(each => each.end()))
-    if (left.length > 0)
-      throw new Error(`the tests ended, but not what they started in ${left.map(each => each.folder).join(', ')}`)
-  })

@@ -41,13 +41,16 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
 
     deleteGroupsOfType: (projectId, typeIndex, countMax) =>
       db.transaction().execute(async trx => {
-        const type = trx
-          .selectFrom('group_type_mapping')
-          .select('group_type_index')
+        // A write, so that it holds the row to the end: another call may free the index meanwhile, and what takes it then
+        // is not being deleted.
+        const { numUpdatedRows } = await trx
+          .updateTable('group_type_mapping')
+          .set({ removed: 1 })
           .where('project_id', '=', projectId)
           .where('group_type_index', '=', typeIndex)
           .where('removed', '=', 1)
-        if ((await type.executeTakeFirst()) === undefined) return false
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return false
         const keys = trx
           .selectFrom('group')
           .select('group_key')

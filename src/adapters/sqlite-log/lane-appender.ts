@@ -51,7 +51,7 @@ export interface LaneGap {
 /** Somebody removed or replaced the lane's files: what is appended to them would be gone with the process. */
 export class FilesGoneError extends Error {
   constructor(path: string) {
-    super(`${path} was removed or replaced while it was in use; put it back, or start Pennon again`)
+    super(`${path} was removed or replaced while it was in use; put it back if you can, and start Pennon again`)
     this.name = 'FilesGoneError'
   }
 }

@@ -117,7 +117,8 @@ export function readError(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   const isNoSegment = error instanceof NotASegmentError || error instanceof DamageError
   if (!isNoSegment && !(typeof code === 'string' && code.startsWith('SQLITE_'))) return error
-  const transient = !isNoSegment && /^SQLITE_(BUSY|LOCKED|CANTOPEN|IOERR|NOMEM|PROTOCOL|INTERRUPT)/.test(String(code))
+  const transient =
+    !isNoSegment && /^SQLITE_(BUSY|LOCKED|CANTOPEN|FULL|IOERR|NOMEM|PROTOCOL|INTERRUPT)/.test(String(code))
   const message = `log segment ${path} cannot be read: ${(error as Error).message}`
   return new PortError('event-log', transient ? 'unavailable' : 'corrupt', new Error(message, { cause: error }))
 }
