@@ -373,7 +373,7 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
       ['acme', 'x', 'y', undefined],
     )
     assert.equal((named.$groups as Properties).sixth, 'z', 'what was sent stays')
-    assert.deepEqual(await project.warnings(), { invalid_group_set: 1 })
+    assert.deepEqual(await project.warnings(), { invalid_group_set: 1, group_type_refused: 2 })
     assert.equal((await project.events()).length, 8)
   })
 })
