@@ -1,10 +1,27 @@
 // Environment → frozen Config. One table names every setting with its default, unit and meaning; `pennon config` prints
 // it with the origin of each value, and an unknown PENNON_* name is refused with the one that was probably meant.
 
-import { resolve } from 'node:path'
 import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type LogLevel, logLevels } from '#telemetry/log.ts'
+import {
+  oneOf,
+  orNull,
+  parseBytes,
+  parseEncryptionKeys,
+  parseHttpUrl,
+  parsePath,
+  parsePersonalKey,
+  parsePort,
+  parsePostgresUrl,
+  parseProjectKey,
+  parseProxies,
+  parsePublicUrl,
+  parseSchema,
+  parseSwitch,
+  parseText,
+  wholeNumber,
+} from './setting-values.ts'
 
 export interface Config {
   readonly host: string
@@ -316,94 +333,4 @@ export function describeConfig(all: Environment): readonly SettingLine[] {
 
 function quoted(text: string, definition: Setting<unknown>): string {
   return definition.secret ? 'not usable' : JSON.stringify(text)
-}
-
-function parseText(text: string): string | undefined {
-  return text === '' ? undefined : text
-}
-
-function parseSwitch(text: string): boolean | undefined {
-  return text === 'true' ? true : text === 'false' ? false : undefined
-}
-
-function parsePath(text: string): string | undefined {
-  return text === '' ? undefined : resolve(text)
-}
-
-function parsePort(text: string): number | undefined {
-  return wholeNumber(0, 65_535)(text)
-}
-
-function wholeNumber(min: number, max: number): (text: string) => number | undefined {
-  return text => {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    return value >= min && value <= max ? value : undefined
-  }
-}
-
-const bytesPerUnit: Record<string, number> = { '': 1, B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40 }
-
-function parseBytes(text: string): number | undefined {
-  const match = /^(\d{1,15})\s*([KMGT]iB|B)?$/.exec(text)
-  return match ? Number(match[1]) * bytesPerUnit[match[2] ?? '']! : undefined
-}
-
-function parseHttpUrl(text: string): string | undefined {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
-}
-
-function parsePublicUrl(text: string): string | undefined {
-  if (parseHttpUrl(text) === undefined) return undefined
-  const { username, password, search, hash, href } = new URL(text)
-  return [username, password, search, hash].every(part => part === '') ? href.replace(/\/+$/, '') : undefined
-}
-
-function parsePostgresUrl(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined
-  const { protocol, username, password, hostname, pathname } = new URL(text)
-  return /^postgres(ql)?:$/.test(protocol) && [username, password, hostname, pathname].every(isDecodable)
-    ? text
-    : undefined
-}
-
-function parseSchema(text: string): string | undefined {
-  return /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(text) ? text : undefined
-}
-
-/** As libpq wants it: a `%` of the text itself is written `%25`. */
-function isDecodable(part: string): boolean {
-  try {
-    decodeURIComponent(part)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function parseProjectKey(text: string): string | undefined {
-  return /^[\x21-\x7e]{1,64}$/.test(text) && !/^ph[xs]_/.test(text) ? text : undefined
-}
-
-function parsePersonalKey(text: string): string | undefined {
-  return /^phx_[\x21-\x7e]{20,200}$/.test(text) ? text : undefined
-}
-
-function parseEncryptionKeys(text: string): readonly string[] | undefined {
-  if (text === '') return []
-  const keys = text.split(',').map(key => key.trim().toLowerCase())
-  return keys.every(key => /^[0-9a-f]{64}$/.test(key)) ? keys : undefined
-}
-
-function parseProxies(text: string): readonly string[] | undefined {
-  if (text === '' || text === 'none') return []
-  const entries = text.split(',').map(entry => entry.trim())
-  return entries.every(entry => /^(loopback|private|[0-9a-fA-F.:]+(\/\d{1,3})?)$/.test(entry)) ? entries : undefined
-}
-
-function oneOf<const T extends string>(values: readonly T[]): (text: string) => T | undefined {
-  return text => values.find(value => value === text)
-}
-
-function orNull<T>(parse: (text: string) => T | undefined): (text: string) => T | null | undefined {
-  return text => (text === '' ? null : parse(text))
 }

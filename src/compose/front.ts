@@ -5,10 +5,8 @@ import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
 import { openInstalledScripts } from '#adapters/posthog-js/installed-scripts.ts'
-import { openSqliteLogWriter, type SqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
-import { type LogLane, logLanes } from '#core/events/captured-event.ts'
+import type { LogLane } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
-import { HotKeys } from '#core/events/hot-keys.ts'
 import { type CompiledProject, compileProjectSteps } from '#core/flags/compile-project.ts'
 import type { Project } from '#core/project.ts'
 import { captureRoutes } from '#http/handlers/capture.ts'
@@ -33,10 +31,6 @@ import { closeServer, createHttpServer } from '#http/server.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import { readFirstOffsets } from '#services/bind-log.ts'
-import { type CaptureDependencies, createCaptureService } from '#services/capture.ts'
-import { createCaptureRehearsal } from '#services/capture-rehearsal.ts'
-import { createReplayService } from '#services/capture-replay.ts'
 import { createChangeHub } from '#services/change-hub.ts'
 import { createDecideService } from '#services/decide.ts'
 import { startDefinitionCache } from '#services/definition-cache.ts'
@@ -46,13 +40,10 @@ import { inSlices } from '#services/in-slices.ts'
 import { startMissingEvents } from '#services/missing-events.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
-import { createProjectBacklog, projectBacklogUnitsMax } from '#services/project-backlog.ts'
 import { startRefusedCounter } from '#services/refused-counter.ts'
-import { createRejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
-import { decodeReject } from '#wire/decode-reject.ts'
 import {
   type DecodeJob,
   type DecodeOutcome,
@@ -66,11 +57,13 @@ import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { ProcessingState } from '../processes/messages.ts'
 import { version } from '../version.ts'
+import { composeCapture } from './capture.ts'
 import { composeEdges } from './edge.ts'
+import { openFrontLog } from './front-log.ts'
 import { composeHealth } from './health.ts'
 import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
-import { logFolder, openEventStore, openLogReader, openPayloadCipher } from './stores.ts'
+import { openEventStore, openLogReader, openPayloadCipher } from './stores.ts'
 
 /** Personal keys' uses are written this long after the first of them, behind the requests that they are of. */
 const keyUsesDelayMs = 1_000
@@ -91,7 +84,7 @@ export interface FrontHost {
   /** Tells the worker that a lane has something new. Cheap and repeatable. */
   nudge(lane: LogLane): void
   processingState(): ProcessingState
-  /** Everything of the main lane that was appended before this instant (epoch ms) is processed. Null, or absent: not known. */
+  /** Everything in the main lane that was appended before this time (epoch ms) is processed; null or absent when unknown. */
   processedUntilMs?(): number | null
   /** Latest numbers of the other processes. @param own what is shown beside them. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
@@ -171,9 +164,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     host.nudge(lane)
     liveEvents.wake(lane)
   })
-  const ownLog =
-    options.eventLog === undefined ? await openOwnLog(options, await readFirstOffsets(management), nudge) : null
-  const eventLog = ownLog ?? nudgingLog(options.eventLog!, nudge)
+  const { eventLog, ownLog } = await openFrontLog({
+    ...{ config, clock, logger, metrics, positions: management, nudge },
+    eventLog: options.eventLog,
+  })
   const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
     entry: decodeThreadEntry,
     isUrgent: isUrgentDecodeJob,
@@ -194,48 +188,16 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     logger,
   })
   const trustedProxies = trustedProxiesOf(config)
-  const backlog = createProjectBacklog({
-    processedUntilMs: () => host.processedUntilMs?.() ?? null,
-    isProcessing: () => host.processingState() === 'ok',
-    hasOtherProjects: () => definitions.projectCount() > 1,
-    clock,
-    unitsMax: projectBacklogUnitsMax / config.frontProcesses,
+  const { capture, replay, rejects, rerouteOlderThanMs } = composeCapture({
+    ...{ config, clock, host, definitions, eventQuotas, refused, eventLog, eventStore, metrics, logger },
   })
-  const captureDependencies = {
-    findProject: token => definitions.findByToken(token)?.project ?? null,
-    unknownKeys: config.unknownKeys,
-    importOnly: config.importOnly,
-    isOverQuota: eventQuotas.isOverQuota,
-    ...(config.hotKeyEventsPerMinute !== null && {
-      hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
-    }),
-    refused,
-    eventLog,
-    backlog,
-    clock,
-    metrics,
-    logger,
-  } satisfies CaptureDependencies
-  const capture = createCaptureService(captureDependencies)
   const isOverRecordingQuota = (project: Project) => eventQuotas.isOverQuota(project, 'recordings')
-  const replay = createReplayService({
-    findProject: token => definitions.findByToken(token)?.project ?? null,
-    unknownKeys: config.unknownKeys,
-    isOverQuota: eventQuotas.isOverQuota,
-    refused,
-    keepRefused: capture.keepRefused,
-    eventLog,
-    backlog,
-    monotonicNowMs: () => performance.now(),
-    metrics,
-    logger,
-  })
   const captureParts = {
     service: capture,
     decodeThreads: decodePool(decodeThreads),
     trustedProxies,
     clock,
-    rerouteOlderThanMs: config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000,
+    rerouteOlderThanMs,
   }
   const healthDeps = composeHealth({ config, definitions, state, ownLog, logReader, missingEvents, metrics, host })
   const serverKeys = {
@@ -294,15 +256,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     addressBase: createAddressBase(config.publicUrl, trustedProxies),
     management,
     events: eventStore,
-    rejects: createRejectReplay({
-      events: eventStore,
-      capture,
-      rehearsal: createCaptureRehearsal(captureDependencies),
-      decode: decodeReject,
-      clock,
-      rerouteOlderThanMs: captureParts.rerouteOlderThanMs,
-      logger,
-    }),
+    rejects,
     logStatus: (lane, offset) => logReader.status(lane, offset),
     logLosses: () => logReader.losses(),
     definitionsReady: async revision => {
@@ -372,42 +326,10 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   }
 }
 
-/** @param nudge told of each durable commit. */
-async function openOwnLog(
-  { config, clock, logger, metrics }: FrontOptions,
-  firstOffsets: Readonly<Record<LogLane, number>>,
-  nudge: (lane: LogLane) => void,
-): Promise<SqliteLogWriter> {
-  const log = await openSqliteLogWriter({
-    folder: logFolder(config),
-    firstOffsets,
-    nowMs: clock.nowMs,
-    logBytesMax: config.logBytesMax,
-    minFreeBytes: config.freeBytesMin,
-    logger,
-    onSynced: ({ lane }) => nudge(lane),
-  })
-  metrics.onCollect(() => {
-    for (const lane of logLanes) metrics.logQueueRecords.set({ lane }, log.waitingRecords(lane))
-  })
-  return log
-}
-
 function startNodeInterval(callback: () => void, everyMs: number): { cancel(): void } {
   const timer = setInterval(callback, everyMs)
   timer.unref()
   return { cancel: () => clearInterval(timer) }
-}
-
-/** A log from outside, which tells nobody of its commits. */
-function nudgingLog(log: EventLogWriter, nudge: (lane: LogLane) => void): EventLogWriter {
-  return {
-    append: async (lane, records) => {
-      await log.append(lane, records)
-      nudge(lane)
-    },
-    close: () => log.close(),
-  }
 }
 
 function trustedProxiesOf(config: Config): TrustedProxies {

@@ -2,7 +2,6 @@
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -17,10 +16,12 @@ import {
 import { type BodyFault, emptyBody } from './body-reader.ts'
 import type { Connections } from './connections.ts'
 import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './cors.ts'
+import { answersHead, findKnownPath, type KnownPath, knownPathsOf, spellings, usualMethods } from './known-paths.ts'
 import { BodyRoom } from './request-bodies.ts'
 import { requestIdHeader, requestIdMaker } from './request-id.ts'
 import { type Route, type RouteGroup, sendError } from './route.ts'
 import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
+import { hideUnreadableContentType, showContentType } from './unreadable-content-type.ts'
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[]
@@ -106,28 +107,18 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   // Fastify would answer one without a content type itself, whatever its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
-  const methodsOfPath = new Map<string, Set<string>>()
-  for (const route of options.routes) {
-    for (const path of spellings(route.path)) {
-      register(path, route)
-      const methods = methodsOfPath.get(path) ?? new Set()
-      methodsOfPath.set(path, methods.add(route.method))
-      if (answersHead(route)) methods.add('HEAD')
-    }
-  }
-  for (const [path, methods] of methodsOfPath) registerOtherMethods(path, methods)
+  for (const route of options.routes) for (const path of spellings(route.path)) register(path, route)
+  const knownPaths = knownPathsOf(options.routes)
+  for (const known of knownPaths) registerOtherMethods(known)
 
-  // Methods beyond the usual ones have no routes: whether they meet a known path is found out here.
-  const patterns = [...methodsOfPath].map(([path, methods]) => ({ path, pattern: patternOf(path), methods }))
   server.setNotFoundHandler((request, reply) => {
     letGoOfBody(request, reply)
-    const path = request.url.split('?', 1)[0]!
-    const known = usualMethods.includes(request.method) ? undefined : patterns.find(({ pattern }) => pattern.test(path))
+    const known = findKnownPath(knownPaths, request)
     if (known === undefined) {
       if (isOfPage(corsOfUnknown, request)) allowOrigin(request, reply, corsOfUnknown)
       return sendError(reply, nothingHere)
     }
-    refuseMethod(routeOf(known.path), known.methods, request, reply)
+    refuseMethod(known, request, reply)
   })
   server.setErrorHandler((error: Error & { code?: string; statusCode?: number }, request, reply) => {
     const route = request.routeOptions.config as { route?: Route }
@@ -224,8 +215,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   }
 
   /** 405 for what a known path does not offer, 200 for every preflight of a browser. */
-  function registerOtherMethods(path: string, methods: Set<string>): void {
-    const { group, echoes } = routeOf(path)
+  function registerOtherMethods(known: KnownPath): void {
+    const { path, methods, group, echoes } = known
     const cors = corsMethods[group]
     const others = usualMethods.filter(method => !methods.has(method))
     server.route({
@@ -238,7 +229,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       handler: (request, reply) => {
         letGoOfBody(request, reply)
         if (request.method !== 'OPTIONS' || cors === null)
-          return refuseMethod({ group, echoes }, methods, request, reply) as unknown as undefined
+          return refuseMethod(known, request, reply) as unknown as undefined
         if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
         if (echoes !== undefined) echo(echoes, request, reply)
         return reply.code(200).send()
@@ -250,22 +241,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     })
   }
 
-  function refuseMethod(
-    { group, echoes }: Pick<Route, 'group' | 'echoes'>,
-    methods: ReadonlySet<string>,
-    request: FastifyRequest,
-    reply: FastifyReply,
-  ): void {
+  function refuseMethod({ group, echoes, methods }: KnownPath, request: FastifyRequest, reply: FastifyReply): void {
     const cors = corsMethods[group]
     if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
     if (echoes !== undefined) echo(echoes, request, reply)
     reply.header('allow', [...methods].join(', '))
     sendError(reply, methodNotAllowed(request.method))
-  }
-
-  /** The first of a path that some route has. */
-  function routeOf(path: string): Route {
-    return options.routes.find(route => spellings(route.path).includes(path))!
   }
 
   function answerError(
@@ -290,14 +271,6 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
 
 function nameRequest({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {
   reply.header(requestIdHeader, id)
-}
-
-const usualMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
-
-/** What a route's path matches: each of its parameters is one segment. */
-function patternOf(path: string): RegExp {
-  const literal = path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  return new RegExp(`^${literal.replaceAll(/:\w+/g, '[^/]+')}$`)
 }
 
 /** What is left of a request after this is its client's slowness; a stop has 10 s for everything. */
@@ -347,27 +320,6 @@ function echo(names: readonly string[], request: FastifyRequest, reply: FastifyR
   for (const name of names) if (request.headers[name] !== undefined) reply.header(name, request.headers[name])
 }
 
-const mediaType = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
-
-/** Fastify answers 415 to a content type it cannot read; here routes decide, so it sees none until the body is read. */
-function hideUnreadableContentType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  const { headers } = request.raw
-  const contentType = headers['content-type']
-  if (contentType !== undefined && !mediaType.test(contentType)) {
-    hiddenContentTypes.set(headers, contentType)
-    delete headers['content-type']
-  }
-  done()
-}
-
-const hiddenContentTypes = new WeakMap<IncomingHttpHeaders, string>()
-
-function showContentType({ raw: { headers } }: FastifyRequest): void {
-  if (headers['content-type'] !== undefined) return
-  const hidden = hiddenContentTypes.get(headers)
-  if (hidden !== undefined) headers['content-type'] = hidden
-}
-
 /** Labels are resolved once per route and status: looking them up costs more than counting. */
 function answerCounter(metrics: Metrics, group: RouteGroup): (status: number, seconds: number) => void {
   const durations = metrics.requestSeconds.labels({ route: group })
@@ -389,17 +341,6 @@ function wireErrorOf(error: Error & { code?: string; statusCode?: number }, rout
     return wireError(error.statusCode, 'invalid_request', error.message)
   }
   return internalError
-}
-
-const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['health', 'management', 'live', 'definitions'])
-
-/** Load balancers and scripts ask with HEAD. Not of the wire: there a GET may send events, and HEAD has rules of its own. */
-function answersHead(route: Route): boolean {
-  return route.method === 'GET' && headAnswered.has(route.group)
-}
-
-function spellings(path: string): string[] {
-  return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
 
 function allowOrigin(request: FastifyRequest, reply: FastifyReply, cors: string): void {

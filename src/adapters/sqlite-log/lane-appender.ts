@@ -2,25 +2,21 @@
 // in a thread of its own (`log-writer-thread.ts`). Several processes append to the same lane at once: what the next
 // offset is, and whether a segment still takes records, is only ever answered inside `BEGIN IMMEDIATE`.
 
-import { statSync } from 'node:fs'
-import { dirname } from 'node:path'
-import type Database from 'better-sqlite3'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { LaneMark, readLaneMark } from './lane-mark.ts'
 import { SalvagedSegment } from './salvage-segment.ts'
 import {
   createSegment,
-  DamageError,
   ensureFolder,
   frameBytesMax,
   frameRecordsMax,
   isDamage,
   listSegments,
-  openSegment,
   removeAbandonedDrafts,
   type SegmentName,
 } from './segment-file.ts'
 import { setAside } from './set-aside.ts'
+import { type Frame, WritableSegment } from './writable-segment.ts'
 
 export interface LaneAppenderOptions {
   readonly laneFolder: string
@@ -56,19 +52,7 @@ export class FilesGoneError extends Error {
   }
 }
 
-/** The commit itself failed: it may or may not be found after a restart. */
-export class CommitUnknownError extends Error {
-  constructor(cause: unknown) {
-    super(`the commit's outcome is unknown: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-    this.name = 'CommitUnknownError'
-  }
-}
-
 const setAsideCountMax = 3
-
-/** Between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
-const busyDelayMs = { first: 0.2, max: 2 }
-const neverNotified = new Int32Array(new SharedArrayBuffer(4))
 
 export class LaneAppender {
   readonly #options: LaneAppenderOptions
@@ -251,12 +235,6 @@ function salvagedEnd({ path, firstOffset }: SegmentName): number {
   }
 }
 
-/** A run of records inside the bytes that came in. */
-interface Frame {
-  readonly body: Uint8Array
-  readonly recordCount: number
-}
-
 /** Seals a run and cuts it into frames, without copying. */
 function framesOf(run: Uint8Array<ArrayBuffer>): Frame[] {
   const places = sealRecords(run)
@@ -270,147 +248,4 @@ function framesOf(run: Uint8Array<ArrayBuffer>): Frame[] {
     first = next
   }
   return frames
-}
-
-type Whereabouts = 'here' | 'completed' | 'set_aside' | 'gone'
-
-class WritableSegment {
-  readonly name: SegmentName
-  readonly #db: Database.Database
-  readonly #begin: Database.Statement
-  readonly #commit: Database.Statement
-  readonly #rollback: Database.Statement
-  readonly #insert: Database.Statement
-  readonly #end: Database.Statement
-  readonly #next: Database.Statement
-  readonly #pageCount: Database.Statement
-  readonly #pageBytes: number
-  readonly #busyTimeoutMs: number
-  /** The files as they were when they were opened: the segment and its side file, which holds the newest commits. */
-  readonly #files: readonly { readonly path: string; readonly inode: number }[]
-  readonly #folder: string
-  /** As they were when all files had their names. */
-  #folderInode = 0
-  #folderChangedAtMs = 0
-
-  constructor(name: SegmentName, busyTimeoutMs: number) {
-    this.name = name
-    this.#folder = dirname(name.path)
-    this.#busyTimeoutMs = busyTimeoutMs
-    this.#db = openSegment(name.path, 'write', busyTimeoutMs)
-    this.#begin = this.#db.prepare('BEGIN IMMEDIATE')
-    this.#commit = this.#db.prepare('COMMIT')
-    this.#rollback = this.#db.prepare('ROLLBACK')
-    this.#insert = this.#db.prepare('INSERT INTO frames VALUES (?, ?, ?, ?)')
-    this.#end = this.#db
-      .prepare('SELECT first_offset + record_count FROM frames ORDER BY first_offset DESC LIMIT 1')
-      .pluck()
-    this.#next = this.#db.prepare('SELECT next_offset FROM segment').pluck()
-    this.#pageCount = this.#db.prepare('PRAGMA page_count').pluck()
-    this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
-    // Only beginning ever waits, and it does so itself.
-    this.#db.pragma('busy_timeout = 0')
-    this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: inodeAt(path) }))
-  }
-
-  /** Waits for its turn. @throws SqliteError `SQLITE_BUSY…` when that takes too long. */
-  begin(): void {
-    const giveUpAtMs = performance.now() + this.#busyTimeoutMs
-    for (let delayMs = busyDelayMs.first; ; delayMs = Math.min(delayMs * 1.5, busyDelayMs.max)) {
-      try {
-        this.#begin.run()
-        return
-      } catch (error) {
-        if (!isBusy(error) || performance.now() > giveUpAtMs) throw error
-      }
-      Atomics.wait(neverNotified, 0, 0, delayMs)
-    }
-  }
-
-  rollback(): void {
-    this.#rollback.run()
-  }
-
-  /** Holds for as long as the transaction that it is asked in. */
-  state(): { endOffset: number; nextOffset: number | null; bytes: number } {
-    const endOffset = (this.#end.get() as number | undefined) ?? this.name.firstOffset
-    if (!Number.isSafeInteger(endOffset) || endOffset < this.name.firstOffset)
-      throw new DamageError(`the last frame of ${this.name.path}`)
-    return {
-      endOffset,
-      nextOffset: this.#next.get() as number | null,
-      bytes: (this.#pageCount.get() as number) * this.#pageBytes,
-    }
-  }
-
-  /** @returns the offset behind the last record. */
-  insert(frames: readonly Frame[], firstOffset: number, nowMs: number): number {
-    let offset = firstOffset
-    for (const frame of frames) {
-      this.#insert.run(offset, frame.recordCount, nowMs, frame.body)
-      offset += frame.recordCount
-    }
-    return offset
-  }
-
-  /** Writes what is there already, so that a commit without records takes the way of all others. */
-  touch(): void {
-    this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
-  }
-
-  /** As `whereabouts`, at the price of one look: whatever happens to a name in a folder changes the folder's time. */
-  whereaboutsAtCommit(): Whereabouts {
-    const folder = statSync(this.#folder, { throwIfNoEntry: false })
-    if (folder !== undefined && folder.ino === this.#folderInode && folder.mtimeMs === this.#folderChangedAtMs)
-      return 'here'
-    this.#folderInode = folder?.ino ?? 0
-    this.#folderChangedAtMs = folder?.mtimeMs ?? 0
-    return this.whereabouts()
-  }
-
-  /** Whether the files still have their names. A side file that was removed takes its commits along when all close it. */
-  whereabouts(): Whereabouts {
-    if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
-    const { inode } = this.#files[0]!
-    // What is complete is packed or deleted by the worker, whoever still has it open.
-    if (inodeAt(this.name.path) === 0 && this.#next.get() !== null) return 'completed'
-    const isSetAside = listSegments(this.#folder).some(
-      ({ form, path }) => form === 'damaged' && inodeAt(path) === inode,
-    )
-    return isSetAside ? 'set_aside' : 'gone'
-  }
-
-  /** From here on no process appends to this segment. Ends the transaction. */
-  closeForGood(nextOffset: number): void {
-    this.#db.prepare('UPDATE segment SET next_offset = ?').run(nextOffset)
-    this.commit()
-    // Leaves nothing in the side file, whoever still has the segment open. A reader that stands still must not hold up
-    // appending: then the last one to close the file does it.
-    this.#db.pragma('busy_timeout = 100')
-    this.#db.pragma('wal_checkpoint(TRUNCATE)')
-  }
-
-  /** Returns when the operating system says that the commit is on the disk. */
-  commit(): void {
-    try {
-      this.#commit.run()
-    } catch (error) {
-      // Without room the end of the commit is not there, and a busy file was not touched.
-      if (isBusy(error) || (error as { code?: string }).code === 'SQLITE_FULL') throw error
-      throw new CommitUnknownError(error)
-    }
-  }
-
-  close(): void {
-    this.#db.close()
-  }
-}
-
-/** 0: there is none. */
-function inodeAt(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
-}
-
-function isBusy(error: unknown): boolean {
-  return String((error as { code?: unknown }).code).startsWith('SQLITE_BUSY')
 }

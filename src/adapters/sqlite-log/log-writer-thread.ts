@@ -10,7 +10,8 @@ import type { LogLane } from '#core/events/captured-event.ts'
 import type { LogCondition } from '#ports/event-log.ts'
 import type { PortErrorCode } from '#ports/port-error.ts'
 import { DiskRoom } from './disk-room.ts'
-import { CommitUnknownError, FilesGoneError, LaneAppender, type LaneGap } from './lane-appender.ts'
+import { FilesGoneError, LaneAppender, type LaneGap } from './lane-appender.ts'
+import { CommitUnknownError } from './writable-segment.ts'
 
 export interface LogThreadOptions {
   readonly folder: string

@@ -1,0 +1,78 @@
+// How a front takes what clients send: events, session recordings, and rejected requests that are tried once more. The
+// three share the log, the quotas and each project's bound on what waits in the log.
+
+import { HotKeys } from '#core/events/hot-keys.ts'
+import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventLogWriter } from '#ports/event-log.ts'
+import type { EventStore } from '#ports/event-store.ts'
+import { type CaptureDependencies, type CaptureService, createCaptureService } from '#services/capture.ts'
+import { createCaptureRehearsal } from '#services/capture-rehearsal.ts'
+import { createReplayService, type ReplayService } from '#services/capture-replay.ts'
+import type { DefinitionCache } from '#services/definition-cache.ts'
+import type { EventQuotas } from '#services/event-quotas.ts'
+import { createProjectBacklog, projectBacklogUnitsMax } from '#services/project-backlog.ts'
+import type { RefusedCounter } from '#services/refused-counter.ts'
+import { createRejectReplay, type RejectReplay } from '#services/replay-rejects.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { decodeReject } from '#wire/decode-reject.ts'
+import type { Config } from '../config.ts'
+
+export interface CaptureParts {
+  readonly capture: CaptureService
+  readonly replay: ReplayService
+  readonly rejects: RejectReplay
+  /** Live events at least this old take the historical lane; null: none do. */
+  readonly rerouteOlderThanMs: number | null
+}
+
+export function composeCapture(deps: {
+  readonly config: Config
+  readonly clock: Clock
+  readonly host: { processedUntilMs?(): number | null; processingState(): string }
+  readonly definitions: DefinitionCache<CompiledProject>
+  readonly eventQuotas: EventQuotas
+  readonly refused: RefusedCounter
+  readonly eventLog: EventLogWriter
+  readonly eventStore: EventStore
+  readonly metrics: Metrics
+  readonly logger: Logger
+}): CaptureParts {
+  const { config, clock, host, definitions, eventQuotas, refused, eventLog, eventStore, metrics, logger } = deps
+  const backlog = createProjectBacklog({
+    processedUntilMs: () => host.processedUntilMs?.() ?? null,
+    isProcessing: () => host.processingState() === 'ok',
+    hasOtherProjects: () => definitions.projectCount() > 1,
+    clock,
+    unitsMax: projectBacklogUnitsMax / config.frontProcesses,
+  })
+  const shared = {
+    findProject: (token: string) => definitions.findByToken(token)?.project ?? null,
+    unknownKeys: config.unknownKeys,
+    isOverQuota: eventQuotas.isOverQuota,
+    ...{ refused, eventLog, backlog, metrics, logger },
+  }
+  const captureDependencies: CaptureDependencies = {
+    ...shared,
+    importOnly: config.importOnly,
+    ...(config.hotKeyEventsPerMinute !== null && {
+      hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
+    }),
+    clock,
+  }
+  const capture = createCaptureService(captureDependencies)
+  const replay = createReplayService({
+    ...shared,
+    keepRefused: capture.keepRefused,
+    monotonicNowMs: () => performance.now(),
+  })
+  const rerouteOlderThanMs = config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000
+  const rejects = createRejectReplay({
+    events: eventStore,
+    rehearsal: createCaptureRehearsal(captureDependencies),
+    decode: decodeReject,
+    ...{ capture, clock, rerouteOlderThanMs, logger },
+  })
+  return { capture, replay, rejects, rerouteOlderThanMs }
+}
