@@ -9,7 +9,7 @@ export interface TypicalEventOptions {
   readonly count: number
   /** Distinct visitors the events are spread over. */
   readonly visitorCount: number
-  /** Of 1. */
+  /** The share of events that are `$identify`, 0 to 1. */
   readonly identifyShare: number
   readonly setShare: number
   readonly firstNumber?: number

@@ -5,12 +5,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 export interface Outlived {
   readonly pid: number
-  /** Of the test file, or of the file that imports those that run together. */
+  /** The test file, or the file that imports those that run together. */
   readonly file: string
   readonly command: string
 }
 
-/** Of what ends by itself once the tests are over. */
+/** How long a child may take to end by itself once the tests are over. */
 export const outliveGraceMs = Number(process.env.TESTS_GRACE_MS ?? 20_000)
 
 const orphanedAtMs = new Map<number, number>()

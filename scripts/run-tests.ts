@@ -16,7 +16,7 @@ interface TestSet {
    */
   readonly together: Readonly<Record<string, readonly string[]>>
   readonly concurrency: number
-  /** Of a process with all its files, and of each test. */
+  /** Bounds both a process with all its files and each test. */
   readonly timeoutMs: number
 }
 

@@ -26,17 +26,17 @@ import {
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Null: the private API and `/metrics` are on `port` as well. */
+  /** Null when the private API and `/metrics` are on `port` as well. */
   readonly adminPort: number | null
   /** Absolute path. */
   readonly dataFolder: string
-  /** Null: state is in the data folder. */
+  /** Null when the state is in the data folder. */
   readonly databaseUrl: string | null
-  /** Where our tables are in it; null: `pennon`, or where a former instance has them. */
+  /** The schema of our tables there; null for `pennon`, or for the one where an earlier instance has them. */
   readonly databaseSchema: string | null
-  /** Of a replica, for evaluations; null: they read where everything is. */
+  /** A replica that evaluations read from; null when they read from the primary. */
   readonly databaseReadUrl: string | null
-  /** Null: the embedded engine. */
+  /** Null for the embedded engine. */
   readonly clickhouseUrl: string | null
   /** Absolute path; null: the installed data, if any. */
   readonly geoipDatabase: string | null

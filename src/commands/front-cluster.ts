@@ -25,7 +25,7 @@ export interface FrontClusterOptions {
   readonly metrics: Metrics
   readonly mainPath: string
   readonly host: FrontHost
-  /** Of every process but this one; fronts add theirs. */
+  /** The numbers of every process but this one; each front adds its own. */
   readonly numbers: ProcessNumbers
 }
 

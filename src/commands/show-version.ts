@@ -14,7 +14,7 @@ export function showVersion(): void {
   )
 }
 
-/** Of the package; the ClickHouse in it may be a patch older. */
+/** The version of the npm package; the ClickHouse in it may be a patch release older. */
 function engineVersion(): string {
   try {
     const path = createRequire(import.meta.url).resolve('chdb/package.json')

@@ -58,7 +58,7 @@ export interface Service {
   readonly url: string
   readonly adminUrl: string | null
   readonly bootstrapped: Bootstrapped
-  /** Of the database that has the state; null: it is in the data folder. */
+  /** The place of the database that has the state; null when the state is in the data folder. */
   readonly statePlace: string | null
   /** Process ids of the children, by name, as of now. */
   childPids(): Record<string, number | undefined>

@@ -54,7 +54,7 @@ export interface BackupOptions {
 /** An engine that was started again a moment ago is back within seconds. */
 const engineWait = { tries: 8, eachMs: 2_000 }
 const keyFileName = 'encryption.key'
-/** Of the folder of drafts: numbers of processes are given again, in a container nearly always the same ones. */
+/** A lock in the folder of drafts says that its backup still runs: process ids are reused, in containers nearly always. */
 const lockName = 'lock.db'
 
 /** With a line for people: nothing was written. */

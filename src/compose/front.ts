@@ -65,18 +65,18 @@ import { composeLiveEvents } from './live-events.ts'
 import { openFrontState, openManagement, type StateWriter } from './state.ts'
 import { openEventStore, openLogReader, openPayloadCipher } from './stores.ts'
 
-/** Personal keys' uses are written this long after the first of them, behind the requests that they are of. */
+/** Uses of personal keys are written this long after the first of them, when their requests have been answered. */
 const keyUsesDelayMs = 1_000
-/** Twice this is how late a front may know of other fronts' requests: quotas are right within 10 s. */
+/** A front learns of other fronts' requests within twice this time, so quotas are right within 10 s. */
 const flagRequestFlushMs = 5_000
 /** The worker counts every 10 s: quotas of events take effect within 20 s. */
 const eventQuotaReadMs = 5_000
 const refusedFlushMs = 5_000
-/** The worker looks every 10 s. */
+/** The worker looks for missing rows every 10 s. */
 const missingEventsReadMs = 5_000
-/** Of change streams, per front: some 100 MB when all are open. One project leaves room for others. */
+/** All change streams of a front take some 100 MB when they are open, and one project leaves room for others. */
 const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
-/** Of a stop, for what is counted in memory: a database that hangs may cost these numbers, but not the stop its 10 s. */
+/** How long a stop waits for what is counted in memory: a database that hangs may cost these numbers, but not the stop. */
 const lastFlushMsMax = 1_500
 
 /** Whoever supervises the worker of a front: the same process, or its parent. */
@@ -103,7 +103,7 @@ export interface FrontStart {
 export interface FrontOptions extends FrontOverrides, FrontStart {
   readonly config: Config
   readonly clock: Clock
-  /** Null: evaluations see no location. */
+  /** Null when there is no database of locations, so that evaluations see none. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics

@@ -6,8 +6,9 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
 
 /**
- * Null: there is no database, which is a way to run, not an error. Each process opens its own.
- * @returns one line for a person when `GEOIP_DATABASE` cannot be used. Source: docs/operating/settings.md.
+ * Opens the database for one process; each has its own. Running without one is no error.
+ * @returns null when there is no database; one line for a person when `GEOIP_DATABASE` cannot be used.
+ * Source: docs/operating/settings.md.
  */
 export function openGeoip(config: Config, logger: Logger): Result<GeoipDatabase | null, string> {
   if (config.geoipDatabase !== null) {

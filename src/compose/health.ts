@@ -11,7 +11,7 @@ export function composeHealth(deps: {
   readonly config: Config
   readonly definitions: { isServing(): boolean }
   readonly state: { isReplicaDown(): boolean; missing(): string | null }
-  /** Null: the log is another's. */
+  /** Null when a test has put another log in its place. */
   readonly ownLog: EventLogHealth | null
   readonly logReader: Pick<EventLogReader, 'losses' | 'room'>
   /** Spans of events that the event store lost. */

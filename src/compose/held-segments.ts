@@ -10,7 +10,7 @@ import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 
 interface HeldSegment {
   readonly segment: SegmentName
-  /** Null: damaged, and copied as it is. */
+  /** Null for a damaged segment, which is copied as it is. */
   readonly database: HeldDatabase | null
   readonly why: string | null
 }
@@ -23,7 +23,7 @@ export class HeldSegments {
   readonly #folder: string
   readonly #list: typeof listSegments
   readonly #held = new Map<string, HeldSegment[]>()
-  /** Of each lane that has one. */
+  /** The mark of each lane that has one. */
   readonly #marks = new Map<LogLane, Buffer>()
 
   /** @param list for tests: what stands in a lane's folder. */
@@ -35,7 +35,7 @@ export class HeldSegments {
 
   holdNewer(): void {
     for (const lane of logLanes) {
-      // Before the segments: what it says that the lane has must be in those that are held.
+      // The mark is read before the segments: what it promises must be in those that are held.
       const mark = markPath(join(this.#folder, lane))
       if (existsSync(mark)) this.#marks.set(lane, readFileSync(mark))
       const known = this.#held.get(lane) ?? []
@@ -106,7 +106,7 @@ export class HeldSegments {
     for (const held of this.#held.values()) for (const { database } of held) database?.close()
   }
 
-  /** Null: it is gone. */
+  /** Opens a segment. @returns null when its file is gone. */
   #hold(segment: SegmentName): HeldSegment | null {
     if (segment.form === 'damaged') return { segment, database: null, why: 'it was set aside' }
     try {

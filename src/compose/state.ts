@@ -60,9 +60,9 @@ export async function openManagement(config: Config, logger: Logger): Promise<St
 /** The state of an instance, which no other one uses until `release`. */
 export interface InstanceState {
   readonly management: StateWriter
-  /** For people; null: the data folder. */
+  /** Where the state is, for people; null when it is in the data folder. */
   readonly place: string | null
-  /** Of `InstanceLock`. State in the data folder never goes away and comes back. */
+  /** As in `InstanceLock`. State in the data folder never goes away and comes back, so there this does nothing. */
   readonly judgeReturns: InstanceLock['judgeReturns']
   /** Gives the state back to other instances; `management` is closed by whoever has it. Takes a second at most. */
   release(): Promise<void>
@@ -100,7 +100,7 @@ export async function openInstanceState(
   }
 }
 
-/** Of the primary, and of what evaluations read, with the schema that our tables are in; null: the state is in the data folder. */
+/** Addresses of the primary and of the replica for evaluations, both with our schema; null for state in the data folder. */
 export function stateUrlsOf(config: Config): { url: string; readUrl: string | null } | null {
   const { databaseUrl, databaseReadUrl, databaseSchema } = config
   if (databaseUrl === null) return null

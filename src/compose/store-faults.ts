@@ -25,7 +25,7 @@ const restore = 'restore the data folder from a backup, as a whole, or set PENNO
 const readThroughBytesMax = 1024 ** 3
 
 /**
- * Of `state.db`, as far as opening it tells: damaged, or gone from a folder that was in use.
+ * Whether `state.db` is damaged, as far as opening it tells, or is missing from a folder that was in use.
  * @throws PortError when it cannot be opened for another reason.
  */
 export function findStateFault(config: Config): StoreFault | null {

@@ -26,7 +26,7 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
   })
 }
 
-/** Of `PENNON_ENCRYPTION_KEY`, or of a file beside the state that it belongs to. */
+/** Takes its keys from `PENNON_ENCRYPTION_KEY`, or else from a file beside the state whose payloads they encrypt. */
 export function openPayloadCipher(config: Config): PayloadCipher {
   const keys = openEncryptionKeys({
     given: config.encryptionKeys,

@@ -20,7 +20,7 @@ import { logFolder, openEventStore, openLogReader } from './stores.ts'
 export interface WorkerOptions {
   readonly config: Config
   readonly clock: Clock
-  /** Null: events get no location. */
+  /** Null when there is no database of locations, so that events get none. */
   readonly geoip: Geoip | null
   readonly logger: Logger
   readonly metrics: Metrics

@@ -18,7 +18,7 @@ export interface IngestionSettings {
   readonly dropEventsOlderThanSeconds: number | null
   /** Every event counts as sent with `$process_person_profile: false`. */
   readonly personProcessingOptOut: boolean
-  /** Of the same `$feature_flag_called` of one id, the first of a UTC day is stored; usage counts every one. */
+  /** Only the first of the same `$feature_flag_called` events of one id is stored each UTC day; usage counts all of them. */
   readonly thinsFlagCalls: boolean
   /** Events make no further group types; those that there are go on. */
   readonly groupTypesFrozen: boolean

@@ -1,6 +1,6 @@
 // What a project used, as it is counted by UTC day of charge.
 
-/** Of live events that are stored, each once. */
+/** Counts of the live events that are stored, each counted once. */
 export interface LiveUsage {
   /** All of them; the next three are parts of it. */
   readonly eventsCharged: number

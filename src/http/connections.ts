@@ -37,7 +37,7 @@ interface Network {
   readonly connections: Set<Connection>
 }
 
-/** Of the fullest networks so many connections are looked at, and then the next ones: a bound for each new connection. */
+/** How many connections of the fullest networks a new one may make us look at; the next one looks at the next ones. */
 const looksMax = 64
 
 export class Connections {
@@ -128,7 +128,7 @@ export class Connections {
     return true
   }
 
-  /** Of the next few connections one that is missed least. */
+  /** Finds the connection that is missed least among the next few. */
   #look(networks: Iterable<Network>): { connection: Connection; state: ConnectionState } | null {
     let found: { connection: Connection; state: ConnectionState } | null = null
     const looked: Connection[] = []

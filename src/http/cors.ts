@@ -3,7 +3,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RouteGroup } from './route.ts'
 
-/** Null: browsers of other origins have no business there. Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3. */
+/**
+ * The methods that pages of other origins may use, by group; null where they have no business.
+ * Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3.
+ */
 export const corsMethods: Record<RouteGroup, string | null> = {
   flags: 'GET, POST, OPTIONS, HEAD',
   definitions: null,
@@ -16,7 +19,7 @@ export const corsMethods: Record<RouteGroup, string | null> = {
   live: null,
 }
 
-/** A page that asks for what is not there is to see that, and not a riddle of its browser's. */
+/** A page that asks for an unknown path should see the 404, not an unexplained failure of CORS. */
 export const corsOfUnknown = 'GET, POST, OPTIONS'
 /** How long a browser remembers what it was allowed. Source: docs/wire/clients.md 10.4. */
 const preflightSeconds = '600'

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export const drainLimits = {
-  /** Of one body: three times the largest that any path takes. */
+  /** Bounds one body at three times the largest that any path takes. */
   bytesMax: 75 * 1024 * 1024,
   /** Below the time that Node gives a request, so that its answer stays the only one. */
   msMax: 30_000,

@@ -8,7 +8,7 @@ export function keyBesideBody(request: FastifyRequest): string | null {
   return readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
 }
 
-/** Null: it is not there, or empty. */
+/** The key in the header; null when it is absent or empty. */
 export function keyInHeader({ headers }: FastifyRequest): string | null {
   const key = headers['x-posthog-project-api-key']
   return (typeof key === 'string' ? key : key?.[0]) || null

@@ -11,9 +11,9 @@ import { SlowBodies } from './slow-bodies.ts'
 export interface BodyRoomLimits {
   /** Bytes that all bodies may hold. */
   readonly bytesMax: number
-  /** Of these, the bytes that are open to bodies that do not come in one piece: nobody can fill the rest slowly. */
+  /** The part of these that bodies may take which do not arrive in one piece: nobody can fill the rest slowly. */
   readonly partsBytesMax: number
-  /** Of these, the bytes that bodies of more than `smallBytesMax` may hold: flags are asked for with small ones. */
+  /** The part of these that bodies of more than `smallBytesMax` may take: flags are asked for with small ones. */
   readonly largeBytesMax: number
   readonly smallBytesMax: number
 }
@@ -28,7 +28,7 @@ export const bodyRoomLimits: BodyRoomLimits = {
   smallBytesMax: 64 * KiB,
 }
 
-/** Of a port of the private API alone: whatever happens on the public one, it takes writes. */
+/** The room of a private API that has its own port: whatever happens on the public one, it takes writes. */
 export const adminRoomLimits: BodyRoomLimits = {
   bytesMax: 64 * MiB,
   partsBytesMax: 56 * MiB,
@@ -68,7 +68,7 @@ export class BodyRoom implements ReaderRoom {
     return this.#slow.count
   }
 
-  /** Bytes that have come of these. */
+  /** Bytes of them that have arrived. */
   get arrivedBytes(): number {
     return this.#slow.arrivedBytes
   }
@@ -80,7 +80,7 @@ export class BodyRoom implements ReaderRoom {
    */
   read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
     const announced = announcedBytes(request)
-    // An announced length is only looked at: who sends slowly holds no more than has come.
+    // An announced length reserves nothing: a slow sender holds no more than has arrived.
     const isTooLarge = announced > bytesMax
     if (
       isTooLarge ||
@@ -103,7 +103,7 @@ export class BodyRoom implements ReaderRoom {
       reader.add(chunk)
     }
     const onEnd = () => reader.end()
-    // Without a listener of its own, an error of the request is only this.
+    // An error of the request needs no listener of its own: it ends in `close` as well.
     const onGone = () => reader.fail('broken')
     request.on('data', onData)
     request.on('end', onEnd)
@@ -111,7 +111,7 @@ export class BodyRoom implements ReaderRoom {
     this.#slow.add(reader)
   }
 
-  /** Reads and lets go of what comes of a body that nobody wants. @param response not begun. */
+  /** Reads the rest of an unwanted body and lets go of it. @param response not begun. */
   drain(request: IncomingMessage, response: ServerResponse): void {
     this.#drained.add(request, response)
   }
@@ -135,7 +135,7 @@ export class BodyRoom implements ReaderRoom {
   grow(bytes: number, reader: BodyReader): boolean {
     const { announced, arrivedBytes } = reader
     const { bytesMax, partsBytesMax, largeBytesMax, smallBytesMax } = this.#limits
-    // Of a body whose length is not told nobody knows that it is small.
+    // A body without an announced length may be of any size, so it counts as large.
     const isLarge = !(announced <= smallBytesMax)
     const isWhole = arrivedBytes === 0 && bytes === announced
     if (!this.#makeRoom(bytes, isLarge ? largeBytesMax : isWhole ? bytesMax : partsBytesMax, reader)) return false

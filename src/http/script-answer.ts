@@ -21,7 +21,7 @@ export interface ScriptHeaders {
   readonly cacheControl: string
   /** What the contents depend on, beside the packing. */
   readonly vary: 'Origin' | 'Origin, Referer'
-  /** Of the contents, whatever their packing. */
+  /** A hash of the contents, the same for every packing. */
   readonly hash: string
 }
 
@@ -68,7 +68,7 @@ export async function packedFor(request: FastifyRequest, script: BrowserScript):
   return { packing: null, byteCount: script.byteCount, body: script.stream }
 }
 
-/** Of an `Accept-Encoding`, those that we have, the smallest first. A packing with `q=0` is refused. */
+/** The packings of an `Accept-Encoding` that we have, the smallest first. One with `q=0` is refused. */
 export function acceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')

@@ -101,7 +101,7 @@ function personalCaller(key: PersonalKey | null): Result<ServerCaller, WireError
   return holdsScope(key, 'feature_flag:read') ? ok({ kind: 'personal', key }) : err(serverKeyErrors.missingScope)
 }
 
-/** Of posthog-python before 2022. */
+/** posthog-python before 2022 sends its key in the query. */
 function personalKeyInQuery(request: FastifyRequest): string | null {
   const sent = (request.query as Record<string, string | string[]>).personal_api_key
   return typeof sent === 'string' && sent !== '' ? sent : null

@@ -29,13 +29,13 @@ export interface HttpServerOptions {
   readonly metrics: Metrics
   /** Runs before the handler of `personal_key` and `operator` routes; answers itself and returns false when refused. */
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
-  /** Where bodies lie until their requests are answered. Absent: one of the server's own. */
+  /** Where bodies lie until their requests are answered; the server makes one when absent. */
   readonly bodyRoom?: BodyRoom
-  /** Absent: without a bound. */
+  /** Bounds the connections; without it there is no bound. */
   readonly connections?: Connections
   /** 0 ≤ x < 1: clients that were refused come back at different times. */
   readonly random?: () => number
-  /** Version 4: ids of requests that came without one. */
+  /** Makes ids (version 4) for requests that came without one. */
   readonly newUuid?: () => string
 }
 
@@ -175,7 +175,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     }
   }
 
-  /** Of a request that nothing is done with. */
+  /** Lets go of the body of a request that is answered without it. */
   function letGoOfBody(request: FastifyRequest, reply: FastifyReply): void {
     if (Buffer.isBuffer(request.body)) bodyRoom.giveBack(request.body.length, reply.raw, null)
     else if (hasBody(request)) bodyRoom.drain(request.raw, reply.raw)

@@ -39,7 +39,7 @@ export class SlowBodies {
   readonly #bodies = new Set<IncomingBody>()
   readonly #startTicks: (tick: () => void) => () => void
   #stopTicks: (() => void) | null = null
-  /** Of the bodies of the last tick those that may be ended for others, the slowest last; null: not looked at since. */
+  /** The bodies that may be ended for others, slowest last, as found since the last tick; null before anybody asked. */
   #slow: IncomingBody[] | null = null
 
   /** @param startTicks calls its argument once a second until what it returned is called. */
@@ -66,7 +66,7 @@ export class SlowBodies {
     this.#bodies.delete(body)
   }
 
-  /** Of those that hold more than they bring, the worst; null when there is none. Each is given once between two ticks. */
+  /** The slowest of the bodies that hold more than they bring, each once between two ticks; null when there is none. */
   takeSlowest(): IncomingBody | null {
     this.#slow ??= [...this.#bodies]
       .filter(body => freshShare(body) * paceLimits.refillTicksMax < 1)

@@ -9,7 +9,7 @@ export type ScriptPacking = (typeof scriptPackings)[number]
  * null everywhere, whatever it looks like, so that a client's text never becomes a path.
  */
 export interface BrowserScripts {
-  /** Of the library: `1.449.2`. */
+  /** Version of the library, such as `1.449.2`. */
   readonly version: string
   /** `array.js`, `surveys.js.map`; null: no such file. @throws PortError when the file cannot be read. */
   find(name: string): Promise<BrowserScript> | null
@@ -17,7 +17,7 @@ export interface BrowserScripts {
 
 export interface BrowserScript {
   readonly byteCount: number
-  /** Of the contents: the same text in every process that serves the same file. Fit for an entity tag. */
+  /** A hash of the contents, the same in every process that serves the same file; fit for an entity tag. */
   readonly hash: string
   /** The whole file, read anew: for what is made of it once. */
   read(): Promise<Buffer>

@@ -15,7 +15,7 @@ export interface DefinitionStore {
 }
 
 export interface StoredRevision {
-  /** Of the instance: +1 with every write that concerns evaluation. */
+  /** The instance's revision, one higher with every write that concerns evaluation. */
   readonly revision: number
   /**
    * In which life of the store that counts. A store that comes back from an older copy gives numbers a second time; it does

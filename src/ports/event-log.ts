@@ -37,11 +37,11 @@ export type LogCondition =
 
 /** What the log takes, and how far it may grow. */
 export interface LogRoom {
-  /** Of all lanes, on the disk. */
+  /** What all lanes take on the disk. */
   readonly bytes: number
-  /** Infinity: no limit. */
+  /** `Infinity` when there is no limit. */
   readonly bytesMax: number
-  /** Of the disk that the log lies on. */
+  /** What is free on the disk that the log lies on. */
   readonly freeBytes: number
   /** What has to stay free. */
   readonly freeBytesMin: number
@@ -57,7 +57,10 @@ export interface LogLoss {
   /** What they lay in, where it is there: damaged. */
   readonly file: string | null
   readonly noticedAtMs: number
-  /** Of a record that is there and whose checksum fails: its bytes, base64, as far as they are kept. It is a reject as well. */
+  /**
+   * Bytes of a record that is there but whose checksum fails, base64, as far as they are kept. Such a record is kept as a
+   * reject as well.
+   */
   readonly body?: string
 }
 

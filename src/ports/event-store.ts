@@ -226,7 +226,7 @@ export interface RejectedFilter {
   readonly projectId: number
   readonly ids?: readonly string[]
   readonly reason?: string
-  /** Of an item's field, with or without the item's place before it (`batch.3.uuid`). */
+  /** Name of a field, with or without the place of its item before it (`batch.3.uuid`). */
   readonly field?: string
   readonly event?: string
   readonly distinctId?: string
@@ -238,7 +238,7 @@ export interface RejectedFilter {
   /** Text in the body, in any case. */
   readonly search?: string
   readonly replayed?: boolean
-  /** Absent: newest first. */
+  /** Newest first when absent. */
   readonly oldestFirst?: boolean
   /** Only what lies beyond this place in the list's order. */
   readonly beyond?: RejectedCursor

@@ -4,7 +4,7 @@ import type { EarlyAccessFeature } from '#core/early-access/early-access-feature
 
 export interface FlagOwners {
   readonly flagId: number
-  /** Of experiments that are not deleted, ascending. */
+  /** Ids of the experiments that are not deleted, ascending. */
   readonly experimentIds: readonly number[]
   readonly features: readonly EarlyAccessFeature[]
 }

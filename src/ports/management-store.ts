@@ -89,7 +89,7 @@ export interface FollowedLog {
 /** What a state says of itself when it was away and came back; it may be a copy of another moment. */
 export interface ReturnedState {
   readonly followedLogId: string
-  /** Of the worker, by lane. */
+  /** The worker's positions, by lane. */
   readonly positions: ReadonlyMap<string, number>
 }
 
@@ -242,7 +242,7 @@ export interface WarningSummary {
 export interface RefusedStore {
   /** All of them or none. Each that has a warning raises it as often as it counts, with the one sample. */
   addRefused(counts: readonly RefusedCount[]): Promise<void>
-  /** Of the UTC days from `fromDay` on, by reason. */
+  /** What was refused on the UTC days from `fromDay` on, by reason. */
   listRefused(projectId: number, fromDay: string): Promise<readonly RefusedSummary[]>
   /** Retention: drops the counts of UTC days before `day`. */
   deleteRefusedBefore(day: string): Promise<void>
@@ -266,7 +266,7 @@ export interface RefusedSummary {
 }
 
 export interface EventStoreMarkStore {
-  /** Null: no worker has looked at the event store yet. */
+  /** Null before a worker has looked at the event store. */
   findEventStoreMark(): Promise<EventStoreMark | null>
   /** Replaces the one before. */
   saveEventStoreMark(mark: EventStoreMark): Promise<void>

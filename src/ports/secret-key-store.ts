@@ -11,7 +11,7 @@ export interface SecretKeyStore {
   rotateSecretKey(projectId: number, key: NewSecretKey): Promise<Result<Written<SecretKeys>, 'not_found'>>
   /** Ends the backup; a project that has none stays as it is. */
   deleteBackupSecretKey(projectId: number): Promise<Result<Written<SecretKeys>, 'not_found'>>
-  /** Of the projects named; those without a key may be missing. */
+  /** The keys of these projects; those without a key may be missing. */
   listSecretKeys(projectIds: readonly number[]): Promise<readonly (SecretKeys & { readonly projectId: number })[]>
 }
 

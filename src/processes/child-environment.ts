@@ -1,7 +1,7 @@
 // What each child process gets of the environment that `serve` was started with. A process that is broken into, crashes or
 // is looked at from outside gives away what it was given: nobody gets a secret that it has no use for.
 
-/** Of the machine and of Node, without which a process runs differently. Everything else is somebody's setting or secret. */
+/** What the machine and Node need to run a process as usual. Everything else is somebody's setting or secret. */
 const machineNames =
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TMPDIR|TZ|TZDIR|LANG|LANGUAGE|LC_[A-Z]+|LD_PRELOAD|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|FAKETIME\w*|NODE_(?:OPTIONS|ENV|COMPILE_CACHE|DISABLE_COMPILE_CACHE|V8_COVERAGE|TEST_CONTEXT))$/
 

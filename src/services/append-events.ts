@@ -20,7 +20,7 @@ export interface EventAppenderDependencies {
   readonly unavailable: ReturnType<typeof createUnavailable>
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
-  /** Absent: a project may have any number of events waiting. */
+  /** Without it a project may have any number of events waiting. */
   readonly backlog?: ProjectBacklog
   readonly metrics: Metrics
 }

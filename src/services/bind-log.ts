@@ -7,11 +7,11 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { FollowedLog, ManagementStore, ReturnedState } from '#ports/management-store.ts'
 
-/** What a folder says of its log. Without segments nobody processed anything of it, whatever follows it by its id. */
+/** What a folder says of its log. A log without segments holds nothing, so nothing of it was ever processed. */
 export interface FoundLog {
-  /** Null: of a version that gave none, or not begun. */
+  /** Null when the log was not begun yet, or was begun by a version that gave no ids. */
   readonly id: string | null
-  /** False: nothing was ever appended, nor could have been. */
+  /** False when nothing was ever appended, nor could have been. */
   readonly hasSegments: boolean
 }
 
@@ -38,8 +38,8 @@ export function decideLogBinding(
   // it, each would process what the other one accepted.
   if (!found.hasSegments) return { kind: 'follow', id: null }
   if (found.id === null) {
-    // Of before there were ids: nothing but the state beside it ever followed it. A start that was cut short here has told
-    // the state already, and not yet the folder.
+    // The log is older than ids, so only the state beside it can have followed it. A start that was cut short here had
+    // given the id to the state already, and not yet to the folder.
     return hasOwnState ? { kind: 'follow', id: followed?.id ?? null } : { kind: 'refuse' }
   }
   // One start with the wrong folder, and nothing of that one was processed: the way back is open.

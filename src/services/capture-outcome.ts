@@ -19,8 +19,8 @@ export type CaptureOutcome =
       readonly overQuota: OverQuota
       readonly quotaLeftNothing: boolean
       /**
-       * Of requests that are answered event by event: those that are stored without a person, since their distinct id sends
-       * too many. Absent: none.
+       * Events stored without a person because their distinct id sends too many, for requests that are answered event by
+       * event. Absent when there are none.
        */
       readonly hot?: HotEvents
       /** Nothing is stored: the key belongs to no project, and such are accepted. */

@@ -24,7 +24,7 @@ export interface ReplayServiceDependencies {
   readonly keepRefused: CaptureService['keepRefused']
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
-  /** Absent: a project may have any number of replays waiting. */
+  /** Without it a project may have any number of replays waiting. */
   readonly backlog?: ProjectBacklog
   /** Epoch-less, for how often a line is logged. */
   readonly monotonicNowMs: () => number

@@ -39,12 +39,12 @@ export interface CaptureDependencies {
   readonly importOnly: boolean
   /** Cheap; asked of projects that have a quota at all. */
   readonly isOverQuota: (project: Project, resource: QuotaResource) => boolean
-  /** Absent: none is looked for. */
+  /** Without it no distinct id is ever hot. */
   readonly hotKeys?: HotKeys
   /** Gets what arrives under a known key and leaves no record in the log. */
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
-  /** Absent: a project may have any number of events waiting. */
+  /** Without it a project may have any number of events waiting. */
   readonly backlog?: ProjectBacklog
   readonly clock: Clock
   readonly metrics: Metrics
@@ -58,10 +58,10 @@ export interface PreparedRequest {
   readonly protocol?: 'v0' | 'v1'
   readonly historicalMigration: boolean
   readonly eventCount: number
-  /** `$performance_event`s beside them, which nobody keeps. Absent: none. */
+  /** `$performance_event`s beside them, which are not kept; absent when there are none. */
   readonly performanceEventCount?: number
   readonly outcome: PreparedEvents | RefusedRequest
-  /** Of a v0 request whose client asked for them: it is answered event by event, as all of v1. */
+  /** Present for a v0 request whose client asked to be answered event by event, as every v1 request is. */
   readonly verdicts?: ItemVerdicts
 }
 
@@ -246,9 +246,9 @@ interface Arrived {
   readonly historicalMigration: boolean
   readonly eventCount: number
   readonly protocol: 'v0' | 'v1'
-  /** Of how many events with a hot distinct id its client is told. */
+  /** How many events with a hot distinct id the answer lists at most. */
   readonly hotListedMax: number
-  /** Of `eventCount`: what nobody keeps, and no record tells of. */
+  /** The part of `eventCount` that is not kept and has no record. */
   readonly performanceEventCount: number
 }
 

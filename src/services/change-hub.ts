@@ -66,7 +66,7 @@ interface Entry {
   isBusy: boolean
   /** Heartbeats since it is busy. */
   beatsMissed: number
-  /** Of the change it is to be told of; null: none. */
+  /** The revision it has yet to be told of; null when there is none. */
   revisionDue: number | null
   isBeatDue: boolean
   isGone: boolean

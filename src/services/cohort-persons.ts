@@ -33,7 +33,7 @@ const personsPerPage = 200
 const sliceMs = 10
 /** A list that finds few members stops looking, and says where to go on. */
 const lookMsMax = 1_000
-/** Of properties in one answer, as in any list of persons; one person may have more. */
+/** Bounds the properties in one answer, as in any list of persons; one person alone may exceed it. */
 const answeredCharsMax = 1024 * 1024
 
 /**

@@ -11,7 +11,7 @@ export interface HotEvents {
   readonly count: number
   /** The first of them, in their order. */
   readonly events: readonly { readonly uuid: string; readonly name: string }[]
-  /** Of each event that has a record in the main log, in that order: 1 where its id is hot. Empty where none are listed. */
+  /** For each record in the main log, in order, 1 where the event's id is hot. Empty where none are listed. */
   readonly marks: Uint8Array
 }
 

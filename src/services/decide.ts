@@ -30,7 +30,7 @@ export interface DecideServiceOptions {
   readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
-  /** Null: there is no database of locations. */
+  /** Null when there is no database of locations. */
   readonly geoip: Geoip | null
   /** Whether the project has used up its flag requests; those of a project with a quota of 0 always are. */
   readonly isOverFlagQuota?: (project: Project) => boolean

@@ -11,7 +11,7 @@ import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
 import type { FlagStore } from '#ports/management-store.ts'
 import { type InvalidFlag, prepareFlagFields } from './manage-flags.ts'
 
-/** Of so many at the same moment, the last one comes through. */
+/** Each round one writer comes through, so this many may write at the same moment without any of them failing. */
 const attemptCountMax = 30
 const cameLate: ReadonlySet<unknown> = new Set<FlagWriteRefusal>(['key_taken', 'flag_changed', 'definitions_changed'])
 

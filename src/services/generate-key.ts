@@ -13,10 +13,10 @@ export function generateProjectKey(randomBytes: RandomBytes): string {
   return `phc_${randomText(randomBytes)}`
 }
 
-/** Of the secret keys of projects. */
+/** The secret keys of projects begin with this. */
 export const secretKeyPrefix = 'phs_'
 
-/** Of a person, or of a server of one project: never for browsers, and never in an address. */
+/** Whether it is a key of a person or of a project's server, which belongs neither in browsers nor in addresses. */
 export function isSecretKey(text: string): boolean {
   return text.startsWith(personalKeyPrefix) || text.startsWith(secretKeyPrefix)
 }

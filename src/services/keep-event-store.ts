@@ -222,7 +222,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 }
 
-/** Of a state from before there were marks, whose event store has nothing. */
+/** What is missing when the state is older than marks and its event store has nothing. */
 const everything: HeldRange = {
   ...{ table: 'events', tableId: '', partition: '', from: 0, to: 0 },
   oldestMs: null,

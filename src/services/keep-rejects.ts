@@ -39,9 +39,9 @@ export interface RefusedInput {
   readonly field: string
   /** What was sent, cut for the reject store. */
   readonly body: RejectedBody
-  /** Of the request, where they could be counted. */
+  /** How many events the request has, where they could be counted. */
   readonly eventCount?: number
-  /** The one event it holds. Absent: it has several, or nothing of it could be read. */
+  /** The one event it holds; absent when it has several, or when nothing of it could be read. */
   readonly item?: RefusedItem
   /** It says that it is an import. */
   readonly historicalMigration?: boolean

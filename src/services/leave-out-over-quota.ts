@@ -22,7 +22,7 @@ export interface LeftOut {
   readonly countOf: ReadonlyMap<EventResource, number>
   /** In their order; of v0 requests, which are told of no more, at most `listedMax`. */
   readonly events: readonly LeftOutEvent[]
-  /** Of each event that had a record in the main log, in that order: 1 where it was left out. */
+  /** For each record that there was in the main log, in order, 1 where the event was left out. */
   readonly marks: Uint8Array
 }
 

@@ -38,7 +38,7 @@ describe('the live view', () => {
     const { watch, log, time } = aView()
     const first = await watch()
     await time.move(50)
-    // Nobody tells of it: it is read behind the second one's coming.
+    // The view is not woken for this one, so it is read only after the second watcher has come.
     await log.append('main', encodedEvents([aCapturedEvent(1)]))
     const second = await watch()
     await log.append('main', encodedEvents([aCapturedEvent(2)]))

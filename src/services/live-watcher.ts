@@ -12,7 +12,7 @@ export type Skipped = Readonly<Record<SkipReason, number>>
 
 export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 'stopping' | 'failed'
 
-/** Of the lanes that are watched: what is appended from there on is shown. */
+/** Offsets in the lanes that are watched; what is appended from there on is shown. */
 export type LiveOffsets = Readonly<Partial<Record<LogLane, number>>>
 
 export interface LiveReader {
@@ -31,7 +31,7 @@ export interface LiveMessages {
   event(event: CapturedEvent, lane: LogLane, offset: number): Uint8Array
   reject(reject: CapturedReject, lane: LogLane, offset: number): Uint8Array
   skipped(counts: Skipped): Uint8Array
-  /** Nobody knows how many there were. */
+  /** Says that records were left out, without a number, since nobody counted them. */
   lost(lane: LogLane, reason: 'behind' | 'unreadable'): Uint8Array
   end(reason: LiveEndReason): Uint8Array
   readonly heartbeat: Uint8Array

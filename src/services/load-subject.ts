@@ -25,7 +25,7 @@ export interface LoadSubjectOptions {
   readonly subjects: GuardedSubjects
   /** As `createHashKeyLoader` makes it. */
   readonly loadHashKeys: ReturnType<typeof createHashKeyLoader>
-  /** Null: there is no database of locations. */
+  /** Null when there is no database of locations. */
   readonly geoip: Geoip | null
 }
 

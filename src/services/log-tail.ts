@@ -42,11 +42,11 @@ export interface LogTail {
   readonly ended: Promise<void>
 }
 
-/** Other fronts tell nobody here of their commits. */
+/** How often it looks without being woken: the commits of other fronts wake nobody here. */
 const pollMs = 200
-/** Between two reads of a quiet lane: several commits are read at once. */
+/** The least pause between two reads of a quiet lane, so that several commits are read at once. */
 const restMsMin = 20
-/** Of the processor time that the thread has at most a quarter. */
+/** Rests three times as long as it worked, so that it takes at most a quarter of the thread's time. */
 const restFactor = 3
 const sliceMsMax = 4
 /** Records between two looks at the clock. */
@@ -104,7 +104,7 @@ export function startLogTail(options: LogTailOptions): LogTail {
     }
   }
 
-  /** Null: not now. */
+  /** Reads the next runs. @returns null when the log cannot be read now. */
   async function readOn(): Promise<readonly LogRun[] | null> {
     try {
       const { runs, firstOffset } = await log.readRuns(lane, position, bytesPerRead)

@@ -33,7 +33,7 @@ export interface NewEarlyAccessFeature {
   readonly stage?: EarlyAccessStage
   readonly documentationUrl?: string
   readonly payload?: JsonObject
-  /** Absent: a flag is made, off for everyone who has not opted in. */
+  /** When absent, a flag is made that is off for everyone who has not opted in. */
   readonly flagId?: number
 }
 

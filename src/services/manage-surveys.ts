@@ -37,7 +37,7 @@ export interface SurveyFields {
   /** Members of `Survey.content`; those that are not named stay. */
   readonly content?: JsonObject
   readonly linkedFlagId?: number | null
-  /** Null: the survey is for everyone again. */
+  /** Null makes the survey for everyone again. */
   readonly targetingFilters?: JsonObject | null
   readonly startDateMs?: number | null
   readonly endDateMs?: number | null
@@ -205,7 +205,7 @@ async function flagWritesFor(
   }
 }
 
-/** Of a survey that comes again. The browser looks at the same number. */
+/** The current iteration of a survey that is repeated; the browser looks at the same number. */
 function iterationOf(content: JsonObject): number | null {
   const iteration = numberOf(ownValue(content, 'current_iteration') ?? null)
   return iteration !== undefined && iteration > 0 ? iteration : null

@@ -16,7 +16,7 @@ export interface PayloadPlace {
 export interface PayloadCipher {
   /** @returns one line for a person when there is no key. */
   seal(text: string, place: PayloadPlace): Promise<Result<string, string>>
-  /** Null: its key is not here, or it was changed or moved. */
+  /** Null when its key is not here, or when it was changed or moved. */
   open(sealed: string, place: PayloadPlace): Promise<string | null>
 }
 

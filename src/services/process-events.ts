@@ -33,15 +33,15 @@ export interface ProcessorLimits {
   readonly textBytesMax: number
   /** How long an import chunk may hold its persons, load to commit; its size follows from what the last ones took. */
   readonly importChunkMs: number
-  /** Between the starts of two chunks that were far from full, so that a trickle does not become a part per event. */
+  /** The least time between the starts of two chunks that were far from full, lest a trickle becomes a part per event. */
   readonly restMs: number
-  /** An insert that takes this long is told of as if the event store were down. */
+  /** An insert that takes this long is reported as if the event store were down. */
   readonly slowStoreMs: number
-  /** Of a chunk, before others that write to the same persons count as there for good. */
+  /** Tries of a chunk before other writers to the same persons count as there to stay. */
   readonly conflictTryCount: number
   /** How often the log is looked at without a nudge. */
   readonly pollMs: number
-  /** How often it is told, while there is work, how far that is. */
+  /** How often the processor reports how far it is, while there is work. */
   readonly tellEveryMs: number
 }
 
@@ -59,7 +59,7 @@ export const processorLimits: ProcessorLimits = {
   tellEveryMs: 250,
 }
 
-/** Of a damaged record, beside the log. */
+/** How much of a damaged record is kept beside the log. */
 const keptBytesMax = 16 * 1024
 /** A chunk is never made smaller than this for being slow or large. */
 const recordCountMin = 50
@@ -79,7 +79,7 @@ export interface ProcessorOptions {
   readonly log: Pick<EventLogReader, 'read' | 'status' | 'keepLoss'>
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
-  /** Null: no look-ups. */
+  /** Null when locations are not looked up. */
   readonly geoip: Geoip | null
   readonly clock: Clock
   readonly metrics: Metrics
@@ -282,7 +282,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     })
     const tookMs = performance.now() - startedMs
     const recordCount = chunk.records.length
-    // How much too large is not known; what fitted is.
+    // How much too large the chunk was is not known, but what fitted is.
     if (isTooLarge) resizeChunk(lane, largestPartCount)
     else if (largestShare > 1) adaptChunk(lane, recordCount, tookMs, largestShare)
     else if (committedCount < recordCount) resizeChunk(lane, committedCount)
@@ -291,7 +291,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     return end
   }
 
-  /** Of what a chunk may take. */
+  /** How much of what a chunk may take it takes; more than 1 is too much. */
   function shareOf({ rowCount, textBytes }: ChunkSize): number {
     return Math.max(rowCount / limits.rowCountMax, textBytes / limits.textBytesMax)
   }

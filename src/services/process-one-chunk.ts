@@ -58,7 +58,7 @@ export interface ChunkDependencies {
 export interface ChunkSize {
   /** State rows to write. */
   readonly rowCount: number
-  /** Of what was loaded, or of what the rows carry, whichever is more. */
+  /** Bytes of the texts that were loaded or of those that the rows carry, whichever is more. */
   readonly textBytes: number
 }
 
@@ -224,7 +224,10 @@ function applyChunk(
   }
 }
 
-/** Of projects that thin their flag calls: what is stored of the kinds in the chunk. Null: stopped while waiting. */
+/**
+ * The stored flag calls that those of the chunk may repeat, for projects that thin them; null when it was stopped while it
+ * waited for the event store.
+ */
 async function storedFlagCalls(
   parsed: ParsedChunk,
   { projects }: LoadedChunk,

@@ -22,14 +22,14 @@ export interface ProjectBacklogOptions {
   /** Whether anybody else could be kept waiting. */
   readonly hasOtherProjects: () => boolean
   readonly clock: Clock
-  /** Of one project, in records; each 2 KiB count as one more. */
+  /** Bounds what one project has waiting, in records; each 2 KiB count as one more. */
   readonly unitsMax: number
 }
 
 /** Two seconds of a worker's work on one core. Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md. */
 export const projectBacklogUnitsMax = 30_000
 
-/** Of what is refused for it, in metrics. */
+/** The reason in metrics for what is refused because of it. */
 export const backlogReason = 'project_backlog_full'
 
 const unitBytes = 2_048
@@ -47,7 +47,7 @@ interface Entry {
 interface Waiting {
   /** Oldest first. */
   readonly entries: Entry[]
-  /** Of all entries, and of what is taken and not settled. */
+  /** Units of all entries, and of what was taken and is not settled yet. */
   units: number
 }
 

@@ -18,7 +18,7 @@ export interface RefusedCounter {
   close(): Promise<void>
 }
 
-/** Of projects, days and reasons together. Beyond it nothing is counted until the next flush that works. */
+/** How many combinations of project, day and reason are counted; further ones are not, until a flush has worked. */
 const countedMax = 10_000
 /** Rows of one transaction. */
 const rowsPerWrite = 500

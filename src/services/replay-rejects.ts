@@ -31,7 +31,7 @@ export interface RejectReplayDependencies {
 
 type DecodedRequest =
   | { readonly kind: 'request'; readonly request: IncomingRequest }
-  /** Of v1, where bad events always leave the others alone. `leftOutCount` items are none of its events. */
+  /** In v1 bad events always leave the others alone. `leftOutCount` items did not become one of its events. */
   | { readonly kind: 'v1_request'; readonly request: Omit<IncomingV1Request, 'token'>; readonly leftOutCount: number }
 
 export type DecodedBody =
@@ -42,7 +42,7 @@ export type DecodedBody =
 export interface ReplayOptions {
   /** Everything but storing and marking. */
   readonly isDryRun: boolean
-  /** Of a request with bad events the good ones are stored; otherwise one refuses it, as it did when it arrived. */
+  /** Whether the good events of a request are stored beside bad ones; otherwise one bad event refuses the request again. */
   readonly isPartial: boolean
   readonly limit: number
 }

@@ -8,9 +8,9 @@ export function hashSecret(secret: string): string {
 }
 
 export interface SecretDigests {
-  /** As `hashSecret`. */
+  /** The same as `hashSecret`, remembered for secrets that were kept. */
   of(secret: string): string
-  /** Of a secret that was found to be somebody's: what strangers send is not to crowd out the others. */
+  /** Call it only for a secret that was found to be valid: what strangers send must not crowd out the others. */
   keep(secret: string, hash: string): void
 }
 

@@ -32,7 +32,7 @@ export function createSliceQueue(options: SliceQueueOptions): SliceQueue {
   const { sliceMs, waitingMax, monotonicNowMs, inNextTurn = setImmediate } = options
   /** In order of arrival, the first of them under way; each answers whether it is done. */
   const waiting: ((isTimeUp: () => boolean) => boolean)[] = []
-  /** Of this turn; null: nobody has looked at the time in it. Otherwise `endTurn` is on its way. */
+  /** When this turn's slice ends; null while no work has looked at the time. Once set, `endTurn` is scheduled. */
   let sliceEndMs: number | null = null
 
   return {

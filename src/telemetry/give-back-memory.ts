@@ -6,12 +6,12 @@ import { runInNewContext } from 'node:vm'
 
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void
 
-/** Of the calling thread's heap. Holds the thread for 20 to 60 ms, so not while requests wait for it. */
+/** Gives back memory of the calling thread's heap. It holds the thread for 20 to 60 ms, so no request should be waiting. */
 export function giveBackMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')
-  // Of the kinds of collection only this one makes the space of new objects smaller and empties V8's pool of pages.
+  // Only this kind of collection makes the space of new objects smaller and empties V8's pool of pages.
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 

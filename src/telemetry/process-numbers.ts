@@ -16,7 +16,7 @@ export interface ProcessNumbersOptions {
 export class ProcessNumbers {
   readonly #options: ProcessNumbersOptions
   readonly #latest = new Map<string, { readonly snapshot: MetricsSnapshot; readonly atMs: number }>()
-  /** Of all processes that ended, in one. */
+  /** What all processes counted that have ended, added up. */
   #counted: MetricsSnapshot = []
 
   constructor(options: ProcessNumbersOptions) {
@@ -28,13 +28,13 @@ export class ProcessNumbers {
     this.#latest.set(process, { snapshot, atMs: this.#options.monotonicNowMs() })
   }
 
-  /** Of a process that may never have reported. */
+  /** Call it when a process has ended, even one that never reported. */
   ended(process: string): void {
     const last = this.#latest.get(process)
     this.#latest.delete(process)
     if (last === undefined) return
     const both = AggregatorRegistry.aggregate([this.#counted, countedOf(last.snapshot)] as object[][])
-    // Values that are there already, beside a function that gives them to a scrape.
+    // The values are in `metric` already; `get`, which a scrape would call for them, is left out.
     this.#counted = both.getMetricsAsArray().map(metric => ({ ...metric, get: undefined }))
   }
 

@@ -23,7 +23,7 @@ export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }
 
-/** Of `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */
+/** The same on `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */
 export function noEnvelope(root: Fields): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)

@@ -8,7 +8,7 @@ import { whereToFindProjectKeys } from './project-token.ts'
 import { type WireError, wireError } from './wire-error.ts'
 
 export const captureBodyBytesMax = 20 * 1024 * 1024
-/** Of a body after decompression: five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
+/** A decompressed body may have five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
 export const captureDecodedBytesMax = 5 * captureBodyBytesMax
 
 /** Parsed, a value takes some tens of bytes: this keeps one request within the memory and the seconds of a

@@ -122,7 +122,7 @@ export interface RequestVerdicts {
   allDropped(reason: string): ItemVerdicts
 }
 
-/** Of a request whose events are judged as they are stored. It is kept until then, which only those pay who ask. */
+/** For a request whose events are judged as they are stored: it is kept until then, at the cost of those who ask. */
 export function verdictsOf(events: readonly IncomingEvent[], { verdicts, places }: ItemisedRequest): RequestVerdicts {
   return {
     judged: () => verdicts.finish(),
@@ -136,7 +136,7 @@ export function verdictsOf(events: readonly IncomingEvent[], { verdicts, places 
   }
 }
 
-/** Of one that was judged elsewhere. */
+/** For a request that was judged elsewhere. */
 export function verdictsGiven(verdicts: ItemVerdicts): RequestVerdicts {
   return { judged: () => verdicts, allDropped: reason => allDropped(verdicts, reason) }
 }

@@ -14,13 +14,13 @@ export interface ClientConfig {
   readonly members: string
   /** The same, for pages that are not. */
   readonly membersUnrecorded: string
-  /** Hosts whose pages are recorded; empty: all. */
+  /** Hosts whose pages are recorded; empty when all are. */
   readonly recordingHosts: readonly string[]
   /** Nothing is recorded, for the project's quota of recordings is used up. */
   readonly isOverRecordingQuota: boolean
   /** SDKs are to send leaner flag-called events. */
   readonly minimalFlagCalledEvents: boolean
-  /** Of `/decide` alone; null: not set. */
+  /** Answered by `/decide` alone; null when it is not set. */
   readonly flagsPersistenceDefault: boolean | null
   /** All surveys, for those who ask for them alone. */
   readonly allSurveys: string
@@ -108,7 +108,7 @@ function members(parts: {
   ].join(',')
 }
 
-/** Of nobody's project: everything that can be off is off. */
+/** The configuration under a key of no project: everything that can be off is off. */
 export const offMembers = members({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
 
 function capturePerformance(settings: JsonObject): string {

@@ -20,9 +20,9 @@ export interface AnswerOptions {
   readonly requestId: string
   /** Epoch ms. */
   readonly evaluatedAtMs: number
-  /** Of the request: some of the configuration is for certain pages. Absent: it comes from no page. */
+  /** The page that asks, since some of the configuration is for certain pages; absent when no page does. */
   readonly page?: PageHeaders
-  /** Whether the project may record no more. Absent: it may. */
+  /** Whether the project's quota of recordings is used up; when absent, it never is. */
   readonly isOverRecordingQuota?: (project: Project) => boolean
 }
 

@@ -111,7 +111,7 @@ export type PreparedCapture =
       readonly eventCount: number
       readonly performanceEventCount?: number
       readonly outcome: PreparedEvents | RefusedRequest
-      /** Of a refused request, for the reject store; else ''. */
+      /** What the reject store gets of a refused request; '' for any other. */
       readonly body: RejectedBody
       /** Where they were asked for. */
       readonly verdicts?: ItemVerdicts

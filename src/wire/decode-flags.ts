@@ -16,7 +16,7 @@ import type { WireError } from './wire-error.ts'
  */
 export const inlineFlagsBytesMax = 256 * 1024
 /**
- * Of a text with number literals to keep: its values may cost 2 µs each, and be 2 characters each. Above what SDKs send.
+ * Bounds a text with number literals to keep, whose values may take 2 characters and cost 2 µs each. SDKs send less.
  * Source: ours.
  */
 export const inlineLiteralCharsMax = 16 * 1024

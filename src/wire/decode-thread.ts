@@ -31,7 +31,7 @@ export interface FlagsJob {
   readonly kind: 'flags'
   readonly body: Omit<FlagsBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
   readonly context: DecideContext
-  /** Of the client, as `clientAddress` tells. */
+  /** The client's address, as `clientAddress` finds it. */
   readonly address: string
 }
 
@@ -40,7 +40,7 @@ export interface ReplayJob {
   readonly input: Omit<ReplayInput, 'body'> & { readonly body: Uint8Array<ArrayBuffer> }
   readonly receivedAtMs: number
   readonly userAgent: string
-  /** Of the client, as `clientAddress` tells. */
+  /** The client's address, as `clientAddress` finds it. */
   readonly address: string
 }
 

@@ -6,7 +6,7 @@ import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation-trace.ts'
 import { flagDetail, reasonCode, reasonDescription } from './flag-texts.ts'
 
-/** Of one flag, the first ones: an answer to the public stays small whatever is defined. */
+/** Only this many conditions of a flag are shown, so that an answer to the public stays small whatever is defined. */
 const conditionCountMax = 100
 
 interface ConditionDetail {

@@ -209,7 +209,7 @@ function replaced(object: JsonObject, over: JsonObject): JsonObject {
   return copy
 }
 
-/** Null: the filter tests no flag. */
+/** Id of the flag that the filter tests; null when it tests none. */
 function testedFlagId(filter: JsonObject): number | null {
   const key = ownValue(filter, 'key')
   return ownValue(filter, 'type') === 'flag' && typeof key === 'string' ? dependencyId(key) : null

@@ -11,15 +11,15 @@ import {
 } from '#core/flags/flag-outcome.ts'
 
 export interface FlagTexts {
-  /** Of `featureFlags` in V1: left out when unknown, since clients merge and a false would overwrite. */
+  /** For `featureFlags` in V1, which leaves unknown flags out: clients merge, and a false would overwrite. */
   readonly value: string
-  /** Of `featureFlagPayloads`. */
+  /** For `featureFlagPayloads`. */
   readonly payload: string
-  /** Of `flags` in V2. */
+  /** For `flags` in V2. */
   readonly detail: string
-  /** Of `featureFlags` in D1: enabled flags, keys only. */
+  /** For `featureFlags` in D1, which has the keys of enabled flags. */
   readonly enabledKey: string
-  /** Of `featureFlags` in D2: enabled flags. */
+  /** For `featureFlags` in D2, which has enabled flags with their values. */
   readonly enabledValue: string
 }
 

@@ -9,8 +9,8 @@ import { type ItemSlices, memberSlice, slice } from './json-slices.ts'
 const emptyProperties: Fields = Object.freeze({})
 
 /**
- * Of all ids of one request that are lists or objects: reading those with their literals takes a microsecond a byte, and of
- * each the first 200 characters are kept. Source: ours.
+ * Bounds all ids of one request that are lists or objects: reading them with their literals takes a microsecond a byte,
+ * and only the first 200 characters of each are kept. Source: ours.
  */
 const structuredIdBytesMax = 64 * 1024
 
@@ -22,7 +22,10 @@ export function idAllowance(): IdAllowance {
   return { bytesLeft: structuredIdBytesMax }
 }
 
-/** The field that makes it none: its id is a list or an object and too long, its offset is written as a fraction or too large. */
+/**
+ * @returns the event, or the field that makes it none: an id that is a list or an object and too long, or an offset that
+ *   is a fraction or too large.
+ */
 export function incomingEvent(
   item: Fields,
   payload: CapturePayload,
@@ -51,7 +54,7 @@ export function incomingEvent(
   }
 }
 
-/** Null: it has none. Undefined: it is a list or an object and too long. Source: docs/wire/ingestion.md 2.5. */
+/** Null when there is none, undefined for a list or an object that is too long. Source: docs/wire/ingestion.md 2.5. */
 export function distinctIdOf(
   item: Fields,
   payload: CapturePayload,

@@ -13,7 +13,7 @@ import { type OfrepError, ofrepBodyBytesMax, ofrepErrorOf, ofrepErrors } from '.
 
 export interface OfrepQuestion {
   readonly apiKey: string
-  /** Null: all flags. */
+  /** Null for all flags. */
   readonly flagKey: string | null
   readonly userAgent: string
   /** As `geoipAddress` of client-address.ts gives it. */

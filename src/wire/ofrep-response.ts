@@ -69,7 +69,7 @@ function* encodeInSteps(
   return ok(`{"flags":[${flags}]${eventStreams}}`)
 }
 
-/** Undefined: the flag takes no part. */
+/** Undefined for a flag that takes no part. */
 function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): Answer | undefined {
   if (entry.kind === 'fixed') {
     if (!isFor(entry.flag, runtime)) return undefined

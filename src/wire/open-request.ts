@@ -29,9 +29,9 @@ export interface CaptureContext {
 export interface CaptureRefusal {
   readonly error: WireError
   readonly token: string | null
-  /** How many items it has. Absent: that could not be told. */
+  /** How many items it has; absent when that could not be found out. */
   readonly eventCount?: number
-  /** The one that it has. Absent: there are several, or it could not be told. */
+  /** The one item that it has; absent when there are several, or when that could not be found out. */
   readonly item?: RefusedItem
   /** Its envelope says that it is an import. */
   readonly historicalMigration?: true
@@ -46,7 +46,7 @@ export interface ItemList {
   readonly listKey: ListKey | null
   /** The root is the one item. */
   readonly isSingle?: true
-  /** Of a batch; null where tokens stand in the items. */
+  /** The envelope of a batch; null where tokens stand in the items. */
   readonly envelope: Fields | null
 }
 
@@ -140,7 +140,7 @@ export function readRoot(
   return hasLoneSurrogateEscape(payload.text) ? refuse(captureErrors.loneSurrogate) : ok({ root, refuse })
 }
 
-/** Of a request that is one record, however many items it has. */
+/** How a request is refused that becomes one record, however many items it has. */
 export function refusalOfOne(root: unknown, keyOutside: string | null): Refuse {
   return error => err({ error, token: tokenHint(root, itemsOf(root)) ?? keyOutside })
 }

@@ -3,7 +3,7 @@
 
 import { wireError } from './wire-error.ts'
 
-/** Of a repeated parameter the first counts. Null: there is none. */
+/** Takes the first of a repeated parameter. @returns null when there is none. */
 export function projectToken(query: { readonly token?: string | string[]; readonly api_key?: string | string[] }) {
   for (const sent of [query.token, query.api_key]) {
     const token = Array.isArray(sent) ? sent[0] : sent

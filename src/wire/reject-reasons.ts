@@ -9,7 +9,7 @@ import { captureErrors } from './capture-errors.ts'
 import { v1CaptureErrors } from './v1-capture-errors.ts'
 import type { WireError } from './wire-error.ts'
 
-/** Of errors that are made with what was sent. */
+/** The codes of errors whose text is made with what was sent, so that no list has them. */
 const madeCodes = [
   ...['invalid_query', 'invalid_json', 'invalid_shape', 'invalid_api_key', 'missing_required_headers'],
   ...['invalid_header_value', 'unsupported_content_type', 'unsupported_encoding', 'request_parsing_error'],

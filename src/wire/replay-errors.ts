@@ -5,7 +5,7 @@ import { type ReplayRefusal, refusedReplayFields, replayBytesMax } from '#core/e
 import { type WireError, wireError } from './wire-error.ts'
 
 export const replayBodyBytesMax = 25 * 1024 * 1024
-/** Of a body after decompression: five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
+/** A decompressed body may have five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
 export const replayDecodedBytesMax = 5 * replayBodyBytesMax
 
 const tooLarge = (text: string, attr: string | null = null) =>

@@ -9,7 +9,7 @@ import { type WireError, wireError } from './wire-error.ts'
 export const v1BodyBytesMax = 10 * 1024 * 1024
 export const v1DecodedBytesMax = 50 * 1024 * 1024
 
-/** Of the statuses after which clients send the same request again. */
+/** `Retry-After` of the statuses after which clients send the same request again. */
 export const v1RetryAfterSeconds = 1
 
 const unparsable = 'Failed to parse request body.'

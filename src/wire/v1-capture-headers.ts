@@ -21,7 +21,7 @@ import type { WireError } from './wire-error.ts'
 export type V1Encoding = '' | 'gzip' | 'deflate' | 'br' | 'zstd'
 
 export interface V1Headers {
-  /** Of valid shape; not yet known to belong to a project. */
+  /** It has a valid shape, but may belong to no project. */
   readonly token: string
   readonly encoding: V1Encoding
   /** `PostHog-Request-Timestamp`: when this attempt was sent, epoch ms, by the client's clock. */

@@ -126,7 +126,7 @@ function refuse(root: unknown, error: WireError): Result<never, V1BatchRefusal> 
   })
 }
 
-/** Of an itemised batch. */
+/** The items of a batch that are left out, where bad ones leave the others alone. */
 class LeftOutItems {
   readonly indexes = new Set<number>()
   firstError: WireError | null = null

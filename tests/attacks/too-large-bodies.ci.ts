@@ -18,7 +18,7 @@ function send(url: string, bytes: number): Promise<string> {
   })
 }
 
-/** Of requests one after the other, how many were answered what. */
+/** Sends requests one after the other. @returns how many were answered with which status. */
 async function answersTo(url: string, bytes: number, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (let index = 0; index < count; index++) {

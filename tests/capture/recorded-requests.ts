@@ -27,7 +27,7 @@ export interface Expected {
   readonly timestampMs: number
   /** When the client says it sent the request. */
   readonly sentAtMs?: number
-  /** Undefined: the server makes one. */
+  /** Undefined when the server makes one. */
   readonly uuid: string | undefined
   readonly lane?: string
   readonly historicalMigration: boolean

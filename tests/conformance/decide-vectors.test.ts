@@ -61,7 +61,7 @@ describe('decoding vectors, over HTTP', () => {
   /** Flags that are on exactly when the request was decoded as expected. */
   function probes(decoded: DecodingVector['expect']['decoded']): JsonObject[] {
     if (decoded === undefined || decoded.distinct_id === null) return []
-    // Nobody has the property distinct_id without an id; but an empty id is inside every rollout.
+    // Without an id there is no property distinct_id to probe; but an empty id is inside every rollout.
     if (decoded.distinct_id === '') return [{ key: 'probe', filters: { groups: [{ rollout_percentage: 0 }] } }]
     const filters: JsonObject[] = [
       { key: 'distinct_id', type: 'person', operator: 'exact', value: decoded.distinct_id },

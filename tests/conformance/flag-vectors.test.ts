@@ -54,7 +54,7 @@ describe('flag vectors', () => {
   }
 })
 
-/** Of the corners that the others leave out, many flags in each. */
+/** These cover the corners that the others leave out, with many flags in each. */
 describe('our own flag vectors', () => {
   for (const vector of readVectors('own-flag-vectors.json')) {
     it(`${vector.id}: ${vector.description}`, () => check(vector))

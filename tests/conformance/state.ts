@@ -10,10 +10,10 @@ const cohortsPath = '/api/projects/@current/cohorts/'
 
 /** A flag of a vector; what is not named here goes to the API as it is. */
 export interface FlagDefinition {
-  /** Absent: the next one. */
+  /** The next free id when absent. */
   readonly id?: number
   readonly key: string
-  /** Absent: 1. */
+  /** 1 when absent. */
   readonly version?: number
   readonly deleted?: boolean
   readonly [field: string]: unknown

@@ -25,7 +25,7 @@ export interface CheckedLoad {
 export interface Sent {
   /** Acknowledged events, by uuid; each was perhaps sent several times. */
   readonly uuids: readonly string[]
-  /** Of all acknowledged events, log-ins included, those that are no imports: each is charged once. */
+  /** How many acknowledged events, log-ins included, are no imports: each of these is charged once. */
   readonly liveCount: number
   /** What the property `n` of each person has to be, by distinct id. */
   readonly lastOf: ReadonlyMap<string, number>
@@ -141,7 +141,7 @@ function requestOf(n: number, events: readonly object[]): [path: string, body: o
   return events.length === 1 ? ['/e/', { api_key: testProjectKey, ...events[0] }] : ['/batch/', batch]
 }
 
-/** Of each attempt its own, as SDKs do: the times of events are corrected by it. */
+/** Every attempt has its own, as with SDKs: the times of events are corrected by it. */
 function v1Headers(): Record<string, string> {
   return {
     authorization: `Bearer ${testProjectKey}`,

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Pennon, testProjectKey } from '../support/pennon.ts'
 import type { CheckedLoad } from './checked-load.ts'
 
-/** Of an instance with a flag that is on for all. */
+/** An instance with a flag that is on for all, under load. */
 export interface Scene {
   readonly pennon: Pennon
   readonly load: CheckedLoad
@@ -18,7 +18,7 @@ export interface Scene {
 
 export const flagOfScene = { key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } }
 
-/** Nobody reads the log: events are taken and flags served, and readiness tells of it. */
+/** Stops the worker: nothing reads the log, events are taken and flags served, and readiness says so. */
 export async function stopWorker({ pennon, load }: Scene, seconds: number): Promise<void> {
   const pid = pennon.childPids().work!
   process.kill(pid, 'SIGSTOP')

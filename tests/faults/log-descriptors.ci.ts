@@ -33,7 +33,7 @@ test('refuses events while no file can be opened, and takes them again when one 
     accepted++
   }
   await append()
-  // Of those that are open none is closed by this; any other is refused.
+  // Descriptors that are open stay open; every further one is refused.
   execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=3:'])
   let refused: unknown
   for (let n = 0; n < 50 && refused === undefined; n++) await append().catch(error => (refused = error))

@@ -113,7 +113,7 @@ describe('an OFREP answer', () => {
   })
 })
 
-/** Of flag 7: depends on itself. */
+/** A set for flag 7, which then depends on itself. */
 const selfTest = { properties: [{ key: '7', type: 'flag', value: true, operator: 'flag_evaluates_to' }] }
 
 describe('an OFREP context', () => {

@@ -5,7 +5,7 @@ import { startManagement } from '../support/management-api.ts'
 // A script whose variable is empty asked `?distinct_id=` and was answered everybody.
 
 const base = '/api/projects/@current'
-/** Of each list, the filters that would leave out something. */
+/** By list, the filters that narrow it. */
 const filters: Readonly<Record<string, readonly string[]>> = {
   '/persons/': ['distinct_id', 'uuid'],
   '/events/': ['event', 'distinct_id', 'person_id', 'uuid', 'after', 'before', 'properties'],

@@ -161,7 +161,7 @@ describe('a backup beside a running instance', () => {
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
     await original.caughtUp()
-    // Of a stopped instance as well: the rest of this is about the file.
+    // A stopped instance can be backed up as well, and the rest of this test is about the file.
     assert.equal(await original.stop(), 0)
     await backedUp(folder, 'original', file)
 

@@ -9,7 +9,7 @@ import { startPennon } from '../support/pennon.ts'
 
 const settleMs = 10_000
 const measureMs = 10_000
-/** Of all threads of a process together. */
+/** Wake-ups of all threads of a process together. */
 const wakeUpsMax: Record<string, number> = { serve: 25, work: 25, events: 80 }
 
 interface Usage {

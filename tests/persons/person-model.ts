@@ -33,7 +33,7 @@ export interface ModelRow {
   readonly uuid: string
   readonly distinctId: string
   readonly mode: string
-  /** Null: whoever has the distinct id. */
+  /** Null for whoever has the distinct id. */
   readonly personId: string | null
   readonly groups: readonly string[]
   readonly personCreatedAtMs: number

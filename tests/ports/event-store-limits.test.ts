@@ -15,7 +15,7 @@ import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
 const withCode = (code: PortErrorCode) => (error: unknown) => error instanceof PortError && error.code === code
-/** Of the engine and of its clients: a read-only user may only repeat the limits it has. */
+/** The engine and its clients have the same: a read-only user may only repeat the limits it has. */
 const queryTimeoutSeconds = 3
 const endless = 'SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 0'
 const nothing = { events: [], pendingEvents: [], overrides: [], replays: [], rejected: [] }

@@ -8,7 +8,7 @@ import { type Pennon, testPersonalKey, testProjectKey } from './pennon.ts'
 
 export interface RawConnections {
   readonly sockets: readonly Socket[]
-  /** Of the connections, how many the server has not ended. */
+  /** How many connections the server has not ended. */
   openCount(): number
   /** Writes the same to each that is open. */
   write(text: string | Buffer): void

@@ -11,7 +11,7 @@ export interface Instruction {
 export interface ReadDockerfile {
   /** From the repository into the image. */
   readonly copiesOfContext: readonly { readonly sources: readonly string[]; readonly target: string }[]
-  /** Of the image that is made. */
+  /** The environment of the image that is made. */
   readonly environment: Readonly<Record<string, string>>
   readonly command: readonly string[]
   readonly healthCommand: readonly string[]

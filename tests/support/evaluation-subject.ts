@@ -16,7 +16,7 @@ export const allFlags: FlagSelection = {
   surveyFlagsOnly: false,
 }
 
-/** Nobody stored, nothing sent. */
+/** A subject of whom nothing is stored, in a request that sent nothing. */
 export function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
   return {
     distinctId: 'user-1',

@@ -56,7 +56,7 @@ export interface ManagementApi {
 }
 
 export interface CallOptions {
-  /** Null: no Authorization header. */
+  /** Null for no Authorization header. */
   readonly key?: string | null
   /** An object, or JSON text as it is. */
   readonly body?: unknown

@@ -21,9 +21,9 @@ export interface Databases {
 
 export interface TestPostgres extends Databases {
   readonly port: number
-  /** Of the database that is always there, as the owner of everything. */
+  /** Address of the database that is always there, as the owner of everything. */
   readonly url: string
-  /** Of the server as it runs now. */
+  /** Process id of the server as it runs now. */
   readonly pid: number
   /** Runs statements in a database (of a URL, or the one that is always there) on a connection of their own. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[], url?: string): Promise<Row[]>

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 
 export interface RefusedStartOptions {
-  /** Absent: `['serve']`. */
+  /** `['serve']` when absent. */
   readonly arguments?: readonly string[]
   /** What runs Node, for example `['setpriv', '--reuid=nobody']`. */
   readonly launcher?: readonly string[]

@@ -24,7 +24,7 @@ export interface StateHarness {
   /** What another process would open. */
   openAnotherChunkStore(): ChunkStore
   revision(): Promise<number>
-  /** Of a person that exists; else nothing happens. */
+  /** Does nothing for a person that does not exist. */
   addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): MaybePromise<void>
   /** `flagKey=hashKey`, sorted. */
   overridesOf(projectId: number, personUuid: string): MaybePromise<string[]>

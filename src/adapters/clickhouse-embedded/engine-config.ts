@@ -61,8 +61,8 @@ export function serverConfig(options: {
             query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
           },
         },
-        // Nobody else gets as far as the password check: `default` has none, `?user=` would choose it beside any
-        // Authorization, and the function `file()` of this engine reads whatever the process may read.
+        // Only these two get as far as the password check: the user `default` has no password, `?user=` would choose it
+        // whatever the Authorization says, and the function `file()` of this engine reads whatever the process may read.
         {
           headers: { Authorization: `regex:Basic (${basicToken(writer)}|${basicToken(reader)})` },
           handler: { type: 'dynamic_query_handler', query_param_name: 'query' },

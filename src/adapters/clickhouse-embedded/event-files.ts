@@ -20,9 +20,9 @@ export interface EventFiles {
   release(): void
 }
 
-/** Of tables of a few rows the query is answered in milliseconds; of many parts in seconds. */
+/** Freezing a table of a few rows takes milliseconds, one of many parts takes seconds. */
 const freezeTimeoutSeconds = 60
-/** Of letters, digits and underscores: anything else is a `%` and two digits in the folder's name. */
+/** The name has only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
 const freezeName = /^backup_(\d+)$/
 
 /** Beside a running engine. @throws PortError `unavailable` when it does not answer. */
@@ -61,7 +61,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
   }
 }
 
-/** Of a store whose engine is stopped, and stays so; none where there was none. */
+/** The files of a store whose engine is stopped and stays so; empty where there was no store. */
 export function stoppedEventFiles(dataFolder: string): EventFiles {
   removeAbandonedFreezes(dataFolder)
   return { files: filesOf(dataFolder, storeFolder(dataFolder)), release: () => undefined }

@@ -28,7 +28,7 @@ interface Filter {
 const identity = 'toDate32(timestamp), event, distinct_id, uuid'
 const tieBreak = 'sipHash64(event, distinct_id)'
 
-/** Of the texts of one page; one event may pass it. A thousand usual events have less. */
+/** Bounds the texts of one page, which only its first event may exceed. A thousand usual events stay below it. */
 const pageBytesMax = 4 * 1024 * 1024
 
 /** One page; see `EventStore.listEvents`. */

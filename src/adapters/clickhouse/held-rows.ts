@@ -6,7 +6,7 @@ import type { HeldRange } from '#core/events/held-rows.ts'
 import type { HeldRows, StoreMark } from '#ports/event-store.ts'
 import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
 
-/** Of a Replicated… table replicas merge by themselves, and it is the server's business what each of them has. */
+/** Only parts of such tables are looked at: replicas of a Replicated… table merge on their own, each at its own pace. */
 const checkedEngine = 'ReplacingMergeTree'
 
 /** What the log or the state can bring back. Not `events_pending`, which empties when a job is published. */
@@ -35,7 +35,7 @@ export async function findHeldRows(
       const tables = await findTables(client, database)
       const checked = tables.filter(({ engine }) => engine === checkedEngine)
       const parts = await findParts(client, database, checked)
-      // Of others no more than that they are the same tables, and not empty.
+      // For the other tables it is only noted that they are still the same ones, and not empty.
       const whole = tables
         .filter(({ engine, hasRows }) => engine !== checkedEngine && hasRows)
         .map(({ table, tableId }) => ({

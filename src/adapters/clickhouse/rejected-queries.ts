@@ -7,7 +7,7 @@ import type { RejectedCursor, RejectedFilter, RejectedQuery, RejectedView } from
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 import { rowsInTurns } from './rows-in-turns.ts'
 
-/** Of the bodies of one page; one body may pass it. */
+/** Bounds the bodies of one page, which only its first body may exceed. */
 const pageBytesMax = 8 * 1024 * 1024
 
 interface Place {

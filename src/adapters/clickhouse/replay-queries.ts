@@ -42,7 +42,7 @@ export async function listReplays(
   return { replays, next: hasMore ? { timestampMs: last.timestampMs, uuid: last.uuid } : null }
 }
 
-/** Of several sessions with one uuid, which no client makes, the one of the latest time. */
+/** No client gives two sessions the same uuid; should it happen, the latest one is returned. */
 export async function findReplay(
   client: ClickHouseClient,
   projectId: number,

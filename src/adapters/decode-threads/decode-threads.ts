@@ -30,9 +30,9 @@ export interface DecodeThreadsOptions<Job> {
    * jobs are one sender's.
    */
   readonly senderOf?: (job: Job) => string
-  /** Of each of the two queues. */
+  /** Jobs that each of the two queues may hold. */
   readonly queuedJobCountMax: number
-  /** Of each of the two queues. */
+  /** Bytes that each of the two queues may hold. */
   readonly queuedBytesMax: number
   readonly heapMegabytesMax: number
   readonly jobTimeoutMs: number
@@ -108,9 +108,9 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
   function startSlot() {
     let thread: Worker | null = null
     let current: QueuedJob<Job, Outcome> | null = null
-    /** After the death of a thread that had only just started. */
+    /** Runs after the death of a thread that had only just started, before the next one starts. */
     let pause: NodeJS.Timeout | undefined
-    /** Of the job under way, or of being idle. */
+    /** Ends the job under way when it takes too long, or a thread that has been idle for long. */
     let watch: NodeJS.Timeout | undefined
     return {
       takeJob,

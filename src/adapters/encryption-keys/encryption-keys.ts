@@ -12,7 +12,7 @@ export interface EncryptionKeysOptions {
   readonly given: readonly string[]
   /** Absolute path; read whenever it is there. */
   readonly keyFile: string
-  /** Null: the key file may be made. Otherwise why not, as one line for a person. */
+  /** Why the key file must not be made, as one line for a person; null when it may be. */
   readonly whyNotMade: string | null
   readonly randomBytes: typeof randomBytes
 }

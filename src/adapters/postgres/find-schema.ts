@@ -8,7 +8,7 @@ import { postgresPortError } from './postgres-errors.ts'
 const answerMsMax = 10_000
 
 /**
- * Of a database that has state, as `checkPostgres` says.
+ * Call it for a database that `checkPostgres` found to have state.
  * @returns how many migrations the state has had.
  * @throws PortError when the database cannot be reached or read.
  */

@@ -96,7 +96,8 @@ function sessionOf(client: pg.PoolClient): Session {
       try {
         return await client.query(text, values)
       } catch (cause) {
-        // Of a statement that was given up, the answer may still come, or the server may be gone: neither is for others.
+        // When a statement was given up, its answer may still arrive here, or the server may be gone: nobody else may get
+        // this connection.
         if (!(cause instanceof pg.DatabaseError)) isBroken = true
         throw cause
       }

@@ -27,7 +27,7 @@ export interface PostgresDefinitionStore extends DefinitionStore {
 export function openPostgresDefinitionStore(options: {
   url: string
   logger: Logger
-  /** Of the management store on the same database. */
+  /** `loadChanges` of the management store on the same database. */
   loadChanges: DefinitionStore['loadChanges']
 }): PostgresDefinitionStore {
   const { url, logger, loadChanges } = options

@@ -58,7 +58,7 @@ export function isRolledBackByOthers(cause: unknown): boolean {
   return code === '40001' || code === '40P01'
 }
 
-/** Of a raw failure, or of one that a PortError was made of. */
+/** The SQLSTATE of a raw failure, or of the one inside a PortError. */
 export function sqlStateOf(cause: unknown): string | undefined {
   const origin = cause instanceof PortError ? cause.cause : cause
   return origin instanceof Error && 'code' in origin && typeof origin.code === 'string' ? origin.code : undefined

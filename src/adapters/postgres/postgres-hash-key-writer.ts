@@ -60,7 +60,7 @@ export function openPostgresHashKeyWriter(options: {
   }
   return {
     async keepHashKey({ projectId, distinctId, anonDistinctId, flagKeys }) {
-      // Nobody has an id with a NUL, and the statement would fail for it.
+      // No person can have an id with a NUL, and the statement would fail for one.
       const ids = [distinctId, anonDistinctId].filter(id => !id.includes('\0'))
       if (ids.length === 0) return []
       await again(() => run('keep-hash-key', insertText, [projectId, ids, flagKeys, storableText(anonDistinctId)]))

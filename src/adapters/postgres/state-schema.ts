@@ -5,7 +5,7 @@
 const ownSchema = 'pennon'
 const formerPath = '"$user",public'
 
-/** Of a schema, what the server shows to anyone who may connect. */
+/** What the server shows of a schema to anyone who may connect. */
 export interface FoundSchema {
   readonly schema: string
   /** Whatever tables, views and sequences are there, but for those of extensions. */

@@ -47,7 +47,7 @@ export interface MappedPersonRow {
   readonly project_id: number
   readonly uuid: string
   readonly text_bytes: number
-  /** Null: too long for its share of the room. */
+  /** Null when the text is too long for its share of what a chunk may load. */
   readonly properties: string | null
   readonly property_marks: string | null
   readonly created_at: number
@@ -67,7 +67,7 @@ export interface LoadedGroupRow {
   readonly group_type_index: number
   readonly group_key: string
   readonly text_bytes: number
-  /** Null: too long for its share of the room. */
+  /** Null when the text is too long for its share of what a chunk may load. */
   readonly group_properties: string | null
   readonly property_marks: string | null
   readonly created_at: number

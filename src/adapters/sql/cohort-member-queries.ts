@@ -11,7 +11,7 @@ import { storableText } from './storable-text.ts'
 
 /** Parameters of one statement; the engines take far more, but each length is a statement of its own. */
 const idsPerStatement = 500
-/** Of one page of persons: a front takes it in one go and evaluates it; the largest person alone may have more. */
+/** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
 const pageBytesMax = 256 * 1024
 
 type MemberQueries = Pick<

@@ -142,7 +142,7 @@ async function shownIds(
     ) AS ranked WHERE place <= ${sql.lit(shownDistinctIdCountMax)} ORDER BY person_id, place`
     rows.push(...(await ofAll.execute(db)).rows)
   }
-  // Of those that cannot be counted to the end, only as many are looked at as of any other person.
+  // A person whose ids are too many to count gets no more of them read than any other person.
   for (const [id, count] of idCounts) {
     if (count < countedIdsMax) continue
     const ofOne = sql<IdRow>`SELECT person_id, distinct_id, version FROM (

@@ -20,7 +20,7 @@ const lookAgainAfterMs = 1_000
 /** Sooner while there is no room, so that it is noticed when there is some again. */
 const lookAgainWhenFullAfterMs = 200
 
-/** Of each limit: what is left free for what comes before the next look. */
+/** The share of each limit that is kept free for what is written before the next look. */
 const headroomShare = 1 / 8
 
 /** @throws system errors. */
@@ -36,9 +36,9 @@ export function lookAtRoom({ folder, logBytesMax, minFreeBytes }: RoomLimits): L
 export class DiskRoom {
   readonly #options: RoomLimits
   #lookedAtMs = Number.NEGATIVE_INFINITY
-  /** Of the log's own limit. */
+  /** What is left of the log's own limit. */
   #logLeftBytes = 0
-  /** Above what has to stay free. */
+  /** What the disk has free above `minFreeBytes`. */
   #diskLeftBytes = 0
 
   constructor(options: RoomLimits) {

@@ -58,11 +58,11 @@ export class LaneAppender {
   readonly #options: LaneAppenderOptions
   readonly #mark: LaneMark
   #segment: WritableSegment | null = null
-  /** Nothing is appended below: where the state stands, and how far the lane had come. */
+  /** Nothing is appended below this: the further on of where the state stands and how far the lane had come. */
   #firstOffset: number
-  /** By the mark alone. */
+  /** How far the lane had come, by its mark alone. */
   #markedOffset = 0
-  /** In a row: a disk that gives back something else each time is no place to go on. */
+  /** Segments set aside in a row: a disk that gives back something else each time is no place to go on. */
   #setAsideCount = 0
 
   /** Opens the newest segment, or makes the first; makes the one that begins where the state stands if that is further on. */
@@ -89,12 +89,12 @@ export class LaneAppender {
     return this.#append(runs.flatMap(framesOf), nowMs)
   }
 
-  /** Commits without records, with all that a commit does. @throws as `append` does. */
+  /** Makes a commit without records that does everything another one does. @throws as `append` does. */
   probe(): void {
     this.#append([], 0, true)
   }
 
-  /** Whether what is appended now would be found again; and makes the mark last. @throws FilesGoneError, system errors. */
+  /** Checks that what is appended now would be found again, and syncs the mark. @throws FilesGoneError, system errors. */
   check(): void {
     const segment = this.#segment
     const whereabouts = segment?.whereabouts()
@@ -141,7 +141,7 @@ export class LaneAppender {
     }
   }
 
-  /** What the disk answers to a sync now; null: nothing is wrong with it. SQLite tells no more than that there was an error. */
+  /** What the disk answers to a sync now, null when it works. SQLite itself only says that there was an error. */
   diskError(): string | null {
     try {
       this.#mark.sync()
@@ -156,7 +156,7 @@ export class LaneAppender {
     this.#mark.close()
   }
 
-  /** First the mark, then the look: see `set-aside.ts`. */
+  /** Writes the mark before it looks where the files are; `set-aside.ts` relies on that order. */
   #acknowledge(segment: WritableSegment, endOffset: number): void {
     this.#mark.write(endOffset)
     switch (segment.whereaboutsAtCommit()) {
@@ -179,8 +179,8 @@ export class LaneAppender {
   }
 
   /**
-   * From a completed segment. The one behind it may be complete as well, and packed or deleted already: one that was made in
-   * its place would take records at offsets that others have.
+   * Goes on behind a completed segment. The next one may be complete as well, and packed or deleted already: making it anew
+   * would store records at offsets that others have.
    */
   #moveOn(nextOffset: number): void {
     this.#closeSegment()
@@ -194,7 +194,7 @@ export class LaneAppender {
 
   #openNewest(): WritableSegment {
     const { laneFolder, firstOffset, busyTimeoutMs } = this.#options
-    // Before the segment: it holds what the mark tells of, unless that is lost.
+    // The mark is read before the segment, so that the segment holds all that the mark promises unless some of it is lost.
     this.#markedOffset = readLaneMark(laneFolder)
     this.#firstOffset = Math.max(firstOffset, this.#markedOffset)
     const newest = listSegments(laneFolder).at(-1)
@@ -211,7 +211,7 @@ export class LaneAppender {
     }
   }
 
-  /** @param newest what nobody appends to any more, if there is anything. */
+  /** @param newest the newest segment, to which nobody appends any more; undefined when there is none. */
   #createBehind(newest: SegmentName | undefined): SegmentName {
     const { laneFolder } = this.#options
     if (newest?.form === 'damaged') this.#firstOffset = Math.max(this.#firstOffset, salvagedEnd(newest))

@@ -104,7 +104,7 @@ async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Pa
   const frames = plain.prepare<[number]>('SELECT * FROM frames WHERE first_offset >= ? ORDER BY first_offset')
   const packed = new Database(draft)
   try {
-    // Nobody sees a draft, and a crash leaves nothing but one.
+    // Nothing needs syncing yet: no reader opens a draft, and a crash leaves only a draft behind.
     packed.pragma(`page_size = ${pageBytes}`)
     packed.pragma('journal_mode = OFF')
     packed.pragma('synchronous = OFF')

@@ -34,7 +34,7 @@ const overflowBytes = pageBytes - 4
 export class SalvagedSegment {
   readonly #file: number
   readonly #wal: number | null
-  /** Of each page that the side file has, where its newest form lies in it. */
+  /** Where in the side file the newest form of each of its pages lies, by page number. */
   readonly #walPages = new Map<number, number>()
   readonly #frames: readonly Found[]
 
@@ -151,7 +151,7 @@ function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'>
   return !isCount ? null : { firstOffset, recordCount, appendedAtMs, payloadAt, payloadBytes, bodyBytes }
 }
 
-/** Of a payload so long, how much lies in the page of its row. */
+/** How many bytes of a payload lie in the page of its row. */
 function localBytes(payloadBytes: number): number {
   if (payloadBytes <= localBytesMax) return payloadBytes
   const local = localBytesMin + ((payloadBytes - localBytesMin) % overflowBytes)

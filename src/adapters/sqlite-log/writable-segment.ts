@@ -21,7 +21,7 @@ export class CommitUnknownError extends Error {
   }
 }
 
-/** Between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
+/** The pause between two tries while another process commits. SQLite's own waiting soon sleeps 25–100 ms at a time. */
 const busyDelayMs = { first: 0.2, max: 2 }
 const neverNotified = new Int32Array(new SharedArrayBuffer(4))
 
@@ -42,7 +42,7 @@ export class WritableSegment {
   /** The files as they were when they were opened: the segment and its side file, which holds the newest commits. */
   readonly #files: readonly { readonly path: string; readonly inode: number }[]
   readonly #folder: string
-  /** As they were when all files had their names. */
+  /** The folder as it was when all files were last seen to have their names. */
   #folderInode = 0
   #folderChangedAtMs = 0
 
@@ -61,7 +61,7 @@ export class WritableSegment {
     this.#next = this.#db.prepare('SELECT next_offset FROM segment').pluck()
     this.#pageCount = this.#db.prepare('PRAGMA page_count').pluck()
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
-    // Only beginning ever waits, and it does so itself.
+    // Only `begin` ever waits, and it does so itself.
     this.#db.pragma('busy_timeout = 0')
     this.#files = [name.path, `${name.path}-wal`, `${name.path}-shm`].map(path => ({ path, inode: inodeAt(path) }))
   }
@@ -143,7 +143,7 @@ export class WritableSegment {
     this.#db.pragma('wal_checkpoint(TRUNCATE)')
   }
 
-  /** Returns when the operating system says that the commit is on the disk. */
+  /** Returns once the operating system says that the commit is on the disk. @throws CommitUnknownError, SqliteError */
   commit(): void {
     try {
       this.#commit.run()
@@ -159,7 +159,7 @@ export class WritableSegment {
   }
 }
 
-/** 0: there is none. */
+/** The inode of a file, 0 when there is no such file. */
 function inodeAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
 }

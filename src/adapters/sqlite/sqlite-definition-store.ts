@@ -7,7 +7,7 @@ import { openStateForReading, statePortError } from './open-sqlite.ts'
 
 export interface SqliteDefinitionStoreOptions {
   readonly dataFolder: string
-  /** Of a state thread, or of `openDefinitionLoader`. */
+  /** `loadChanges` of a state thread, or of `openDefinitionLoader`. */
   readonly loadChanges: DefinitionStore['loadChanges']
 }
 

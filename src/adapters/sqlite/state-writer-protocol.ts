@@ -109,7 +109,7 @@ export type StateThreadStart = { readonly ready: true } | { readonly ready: fals
 export interface Failure {
   readonly name: string
   readonly message: string
-  /** Of a PortError. */
+  /** Present when the error was a PortError, as is `code`. */
   readonly port?: string
   readonly code?: PortErrorCode
 }

@@ -44,7 +44,7 @@ try {
   port.postMessage({ ready: false, failure: failureOf(cause) } satisfies StateThreadStart)
 }
 
-/** Of a thread that only reads, which nobody asks for it. */
+/** Stands in for the writes of a thread that only reads; no caller sends it one. */
 function refuseToWrite(): Promise<never> {
   return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
 }

@@ -45,7 +45,7 @@ export function checkClock(config: Config, now: Date = new Date()): Finding {
   return good('clock', now.toISOString())
 }
 
-/** Of the state and the segments of the log; 0 before the first start. */
+/** When a file of the state or of the log was last written, epoch ms; 0 before the first start. */
 function lastWrittenMs(dataFolder: string): number {
   let latest = 0
   for (const folder of ['.', ...logLanes.map(lane => join('log', lane))]) {

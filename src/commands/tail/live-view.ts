@@ -97,11 +97,11 @@ function hintOf(detail: string | null): string {
     : 'Check --project and --url.'
 }
 
-/** Of what something that is no Pennon answered. */
+/** How much is shown of an answer that did not come from Pennon. */
 const foreignCharsMax = 200
 const retryAfterMsMax = 60_000
 
-/** Of an error in the words of the private API; null: of somebody else. */
+/** What an error of the private API says; null when the text is not such an error. */
 function detailOf(text: string): string | null {
   try {
     const { code, detail, attr } = objectOf(text)

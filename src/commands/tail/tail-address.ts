@@ -20,7 +20,7 @@ export interface TailOptions {
 }
 
 export interface TailAddress {
-  /** Of the private API, without a slash at its end. */
+  /** The address of the private API, without a slash at its end. */
   readonly instance: string
   readonly view: URL
 }

@@ -16,7 +16,7 @@ export type CohortFault = (typeof cohortFaults)[number]
 
 export interface CohortNode {
   readonly cohort: Cohort
-  /** Null: static, unreadable, or nothing is described. */
+  /** Null when the cohort is static, cannot be read, or describes nothing. */
   readonly tree: CohortTree | null
   /** Why it cannot be read. */
   readonly unreadable: string | null
@@ -40,7 +40,7 @@ export class CohortGraph {
     this.cohorts = new Map(cohorts.map(cohort => [cohort.id, cohort]))
   }
 
-  /** Undefined: there is no such cohort, or it was not reached. */
+  /** Undefined when there is no such cohort, or when it was not reached. */
   node(id: number): CohortNode | undefined {
     return this.nodes.get(id)
   }

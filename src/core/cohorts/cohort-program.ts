@@ -10,7 +10,7 @@ import { fails, holds, notAsked } from '../flags/shared-tests.ts'
 import type { CohortEntry } from './cohort-tree.ts'
 
 export interface CohortProgram {
-  /** Of the leaf to begin with, or an end. */
+  /** Index of the leaf to begin with, or an end (negative). */
   readonly first: number
   readonly leaves: readonly CohortLeaf[]
   /** Where its answer is remembered. */
@@ -18,7 +18,7 @@ export interface CohortProgram {
 }
 
 export interface CohortLeaf {
-  /** Of the tree, by which a trace names it; null for a static cohort. */
+  /** The leaf of the cohort's tree, by which a trace names it; null for a static cohort. */
   readonly entry: CohortEntry | null
   /** What is tested, or the cohort that is referred to; a negation is in where it goes on. */
   readonly asks: FilterTest | CohortProgram
@@ -83,7 +83,7 @@ export function cohortProgram(top: CohortEntry, place: number, askOf: AskOf): Co
   }
 }
 
-/** Of a cohort that one test decides: the rows of a static one. */
+/** The program of a cohort that one test decides, as the rows of a static cohort do. */
 export function singleTestProgram(asks: FilterTest, place: number): CohortProgram {
   return { first: 0, leaves: [{ entry: null, asks, whenTrue: isMember, whenFalse: isNoMember }], place }
 }

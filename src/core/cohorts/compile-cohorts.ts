@@ -23,7 +23,7 @@ interface CohortEntry {
   readonly cohort: Cohort
   readonly compiled: Result<KnownCohort, UnknownReason>
   readonly problems: readonly string[]
-  /** Of each flag that its tree tests; undefined: there was none. */
+  /** The position of each flag that its tree tests, undefined for a flag that did not exist. */
   readonly positions: readonly (number | undefined)[]
 }
 
@@ -69,7 +69,7 @@ export class ProjectCohorts implements CompiledCohorts {
     return this.entries.get(id)?.compiled
   }
 
-  /** Null: it, a cohort that it refers to or the place of a flag that it tests is another one than before. */
+  /** What the last compilation made of it; null when it, a cohort it refers to or the position of a flag it tests changed. */
   private takenOver({ cohort, tree, fault }: CohortNode): CohortEntry | null {
     const entry = this.previous?.entries.get(cohort.id)
     if (entry === undefined || !entry.compiled.ok || fault !== null) return null

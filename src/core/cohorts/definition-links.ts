@@ -9,7 +9,7 @@ import { cohortIdOf } from './cohort-tree.ts'
 export interface DefinitionReference {
   readonly kind: 'flag' | 'cohort'
   readonly id: number
-  /** Of the value that names it: `filters.groups.0.properties.1.value`. */
+  /** Path of the value that names it, such as `filters.groups.0.properties.1.value`. */
   readonly path: string
 }
 

@@ -15,7 +15,7 @@ export const cohortEntryCountMax = 1_000
 const topTypes = ['OR', 'AND']
 const groupTypes = [...topTypes, 'property']
 const leafTypes = ['person', 'person_metadata', 'cohort', 'flag']
-/** Of PostHog's cohorts: what a person did. Nothing here keeps that by person. */
+/** PostHog's types for what a person did. Nothing here keeps that by person. */
 const behaviouralTypes = ['behavioral', 'realtime']
 
 /**

@@ -7,7 +7,7 @@ import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './d
 /** What is being written. */
 export interface ReferringDefinition {
   readonly kind: 'flag' | 'cohort'
-  /** Null: it gets one when it is stored, so nothing can have led to it before. */
+  /** Null for a new definition, to which nothing can refer yet. */
   readonly id: number | null
   /** Key of a flag, name of a cohort. */
   readonly name: string

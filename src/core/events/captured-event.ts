@@ -91,7 +91,7 @@ export interface RejectSource {
   /** The send time beside the body; of an `event` and an `item` the effective one. */
   readonly sentAtMs: number | null
   readonly personProcessingForcedOff: boolean
-  /** Of v1, unless the event had been accepted: what its headers and its path said besides. */
+  /** What the headers and the path of a v1 request said besides; absent in v0, and once the event had been accepted. */
   readonly v1?: { readonly sdk: ClientSdk | null; readonly aiOnly: boolean }
 }
 
@@ -122,7 +122,7 @@ export interface CapturedReject {
   readonly distinctId: string
   /** The original body, cut to 64 KiB. */
   readonly body: string
-  /** Absent: not known, so that it cannot be replayed. */
+  /** Absent when it is not known, so that the reject cannot be replayed. */
   readonly source?: RejectSource
 }
 

@@ -19,7 +19,7 @@ interface ImportNotes {
 }
 
 export class ChunkReport {
-  /** Of each project, by lane. */
+  /** By project, then by lane. */
   private readonly outcomes = new Map<number, Map<Lane, Map<string, ChunkOutcome>>>()
   private readonly warnings: IngestionWarning[] = []
   private readonly imports = new Map<string, ImportNotes>()

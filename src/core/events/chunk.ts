@@ -63,8 +63,8 @@ export interface ChunkChanges {
   /** Refused as a conflict when one has come to lead to a person since the load; one that this chunk attaches has not. */
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   /**
-   * Of `mappings`, the ids that would be overrides had events without a person used them before: refused as a conflict
-   * when some have since the load.
+   * Those ids of `mappings` that no event without a person had used at the load. The commit is refused as a conflict when
+   * one has been used since, because its mapping would then have to be an override.
    */
   readonly neverPersonlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]

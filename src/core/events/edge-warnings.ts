@@ -20,7 +20,7 @@ export function warnOfNotes(event: CapturedEvent, warn: (type: string, details: 
   }
 }
 
-/** Of a reject under its reason; what could not be read of it is left out. */
+/** Details of the warning that stands for a reject; what could not be read of it is left out. */
 export function rejectDetails(rejectId: string, reject: CapturedReject): JsonObject {
   const details: JsonObject = { rejectId }
   if (reject.field !== '') details.field = reject.field

@@ -10,7 +10,7 @@ export interface HeldRange {
   readonly partition: string
   readonly from: number
   readonly to: number
-  /** Of the partition's own time (when events were accepted), epoch ms; null where it has none. */
+  /** Oldest time by which the table is partitioned (when events were accepted), epoch ms; null where it has none. */
   readonly oldestMs: number | null
   readonly newestMs: number | null
 }

@@ -57,7 +57,7 @@ export class HotKeys {
     return window
   }
 
-  /** Of the oldest the one that sends least goes; the others count as new. */
+  /** Drops the one that sends least among the oldest few, and puts the others at the end as if they were new. */
   #makeRoom(): void {
     let quietest: [key: string, window: Window] | null = null
     for (let probes = 0; probes < probeCount && this.#windows.size > 0; probes++) {

@@ -11,17 +11,17 @@ export interface IncomingRequest {
   /** The effective `sent_at` of the request, epoch ms. */
   readonly sentAtMs: number | null
   readonly events: readonly IncomingEvent[]
-  /** `$performance_event`s beside them, which nobody keeps. Absent: none. */
+  /** `$performance_event`s beside them, which are not kept; absent when there are none. */
   readonly performanceEventCount?: number
   /** The client's own JSON text of an item of `events`, for the reject store. */
   sourceJson(index: number): string
   /** What leads to the fields of an item of `events` in what was sent: `batch.3.`, `3.` in a list, '' for the root itself. */
   placeOf(index: number): string
-  /** Absent: one bad event refuses the request. */
+  /** Absent when one bad event refuses the whole request. */
   readonly itemised?: ItemisedRequest
 }
 
-/** Of a request whose items are judged one by one: what is bad is left out, and the client is told (`?verbose=1`). */
+/** A request whose items are judged one by one (`?verbose=1`): what is bad is left out, and the client is told. */
 export interface ItemisedRequest {
   /** Has the items already that never became one of `events`. */
   readonly verdicts: VerdictCollector

@@ -31,7 +31,10 @@ export interface ItemVerdicts {
   readonly inMain: RecordVerdicts
 }
 
-/** Of the events in the main log, in the order of their records: a quota may leave some out after they were judged. */
+/**
+ * The events that go to the main log, in the order of their records. They are listed because a quota may leave some of
+ * them out after they were judged.
+ */
 export interface RecordVerdicts {
   /** Indexes in the request. */
   readonly indexes: Uint32Array
@@ -42,7 +45,7 @@ export interface RecordVerdicts {
 export const uuidMade = 0x80
 
 export const itemVerdictCountMax = 10_000
-/** Of the names that are written out. */
+/** Characters of an event's name that are written out. */
 const nameLengthMax = 200
 
 export class VerdictCollector {

@@ -10,7 +10,7 @@ export interface EventName {
 
 export interface PropertyName {
   readonly name: string
-  /** Null: its values are of several types, or lists, objects and null. */
+  /** Null when its values have several types, or are lists, objects or null. */
   readonly type: 'String' | 'Numeric' | 'Boolean' | 'DateTime' | null
   readonly isSeenOnEvents: boolean
 }

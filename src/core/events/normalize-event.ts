@@ -48,7 +48,7 @@ export const refusedFields: Readonly<Record<EventRefusal, string>> = {
 
 const nameLengthMax = 200
 const distinctIdLengthMax = 200
-/** Of the JSON texts of one event; more would not fit what reads the log. Source: docs/wire/ingestion.md 9. */
+/** Bounds the JSON texts of one event: more would not fit the readers of the log. Source: docs/wire/ingestion.md 9. */
 export const eventBytesMax = 1_000_000
 export const aiEventBytesMax = 8 * 1024 * 1024
 

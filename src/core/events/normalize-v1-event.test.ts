@@ -188,7 +188,7 @@ describe('normalizeV1Event', () => {
       '00000000-0000-0000-0000-000000000000',
     ])
       assert.ok(isIllegalV1DistinctId(id), id)
-    // Of the merges' list, not of this one.
+    // Some of these are on the list of ids that merges refuse, which is another one.
     for (const id of ["'null'", '"undefined"', 'users', '00', 'ada']) assert.equal(isIllegalV1DistinctId(id), false, id)
     assert.equal(normalized({ distinctId: 'null' }).personProcessingForcedOff, true)
   })

@@ -173,7 +173,7 @@ function readOptions(sent: unknown): Result<V1Options, string> {
   return ok({ cookielessMode, disableSkewCorrection, processPersonProfile, productTourId })
 }
 
-/** Null: not given. Undefined: not readable. */
+/** Reads a flag; null when it was not sent, undefined when it cannot be read. */
 function flagOf(value: unknown): boolean | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'boolean') return value

@@ -28,7 +28,7 @@ export interface IncomingReplay {
   readonly snapshotSource: string | null
   /** `$lib`; null when it is no text. */
   readonly lib: string | null
-  /** Null: an element has no snapshot data, or of a wrong type. */
+  /** Null when an element has no snapshot data, or data of a wrong type. */
   readonly items: ReplayItems | null
 }
 
@@ -78,8 +78,8 @@ export const refusedReplayFields: Readonly<Record<ReplayRefusal, string>> = {
 }
 
 /**
- * Of the items' text, unpacked. Whatever passes the wire as it is passes here too; what a small packed body unfolds to has
- * this bound, since one record is read, stored and given back in one piece. Source: ours.
+ * Bounds the text of the items, unpacked, since one record is read, stored and given back in one piece. No unpacked body
+ * that the wire takes reaches it; a small packed one may unfold to more. Source: ours.
  */
 export const replayBytesMax = 32 * 1024 * 1024
 

@@ -16,13 +16,13 @@ import { finishedRecords, type PreparedEvents, rejectCountMax } from './prepare-
 import { keptBody, keptItem } from './reject-body.ts'
 import { uuidTextLength } from './uuid.ts'
 
-/** `personless`: accepted without a person, for its distinct id is nobody's. */
+/** `personless`: accepted without a person, because its distinct id is a placeholder such as `undefined`. */
 export const v1Verdicts = ['accepted', 'personless', ...v1DropReasons] as const
 export type V1Verdict = (typeof v1Verdicts)[number]
 
 /**
- * Of all events, in the order of the request. Packed, because a small body may hold hundreds of thousands: a value for each
- * would hold the event loop when they come out of a thread.
+ * Results of all events in the order of the request. They are packed because a small body may hold hundreds of thousands
+ * of events: one value for each would hold the event loop when they come out of a thread.
  */
 export interface V1Results {
   /** Canonical texts in ASCII, one behind the other. */

@@ -49,7 +49,7 @@ export interface ProcessOptions {
   readonly personTextMax?: number
   /** Records whose merge other writers have overtaken every time: they go on without it. */
   readonly lostMerges?: ReadonlySet<number>
-  /** Of projects that thin their flag calls: what is stored of the kinds in the chunk. */
+  /** The flag calls in the event store that those of the chunk may repeat, for projects that thin them. */
   readonly storedFlagCalls?: readonly StoredFlagCall[]
 }
 

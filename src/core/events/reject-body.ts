@@ -6,7 +6,7 @@ import type { RefusedItem } from './incoming-event.ts'
 export const rejectBodyBytesMax = 64 * 1024
 const idLengthMax = 200
 
-/** A reject's body, cut to what the reject store keeps; a character that the cut would split goes. */
+/** Cuts a reject's body to what the reject store keeps, and never in the middle of a character. */
 export function cutRejectBody(text: string): string {
   if (text.length * 3 <= rejectBodyBytesMax) return text
   const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
@@ -20,13 +20,13 @@ export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
-/** Cut, and saying so; of an empty one, that there is nothing to read again. */
+/** Cuts a body and notes whether it did. An empty body is noted as one that cannot be replayed. */
 export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
   const text = cutRejectBody(sent)
   return { text, source: { ...source, kind: text === '' ? null : source.kind, isCut: text.length < sent.length } }
 }
 
-/** Of what nobody reads again: to be looked at. */
+/** A body that is kept to be looked at, and is never replayed. */
 export function bodyToLookAt(sent: string): KeptBody {
   return keptBody(sent, notReadAgain)
 }

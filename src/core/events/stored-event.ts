@@ -61,6 +61,6 @@ export interface RejectedEvent {
   readonly receivedAtMs: number
   /** Cut to 64 KiB. */
   readonly body: string
-  /** Null: not known, so that it cannot be replayed. */
+  /** Null when it is not known, so that the reject cannot be replayed. */
   readonly source: RejectSource | null
 }

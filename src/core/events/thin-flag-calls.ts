@@ -30,7 +30,7 @@ export interface StoredFlagCall {
   readonly distinctId: string
   /** Those that make the kind. */
   readonly properties: JsonObject
-  /** Of those that were asked for. */
+  /** The uuids that are stored among those that were asked for. */
   readonly uuids: readonly string[]
 }
 

@@ -1,6 +1,6 @@
 // UUIDs as text: which texts are one, and their canonical form.
 
-/** Of the canonical form, in characters. */
+/** Characters of the canonical form. */
 export const uuidTextLength = 36
 
 const canonicalUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -45,7 +45,7 @@ export const warningTypes = {
 
 export type WarningType = keyof typeof warningTypes
 
-/** Of what the edge refused, under the code of the refusal. */
+/** The kind of every warning whose type is the code of a refusal at the edge. */
 const refusal: WarningKind = { category: 'event', severity: 'error' }
 
 function kindOf(type: string): WarningKind {

@@ -13,7 +13,7 @@ export interface Experiment {
   readonly flagIsOwn: boolean
   /** `description`, `metrics`, `parameters` and the like, handed back as they are. */
   readonly content: JsonObject
-  /** Null: a draft. */
+  /** Null for a draft. */
   readonly startDateMs: number | null
   readonly endDateMs: number | null
   readonly archived: boolean

@@ -16,7 +16,7 @@ import type { SharedTests } from './shared-tests.ts'
 
 export interface CohortTest {
   readonly cohort: Result<CompiledCohort, UnknownReason>
-  /** Null: an operator that never matches. */
+  /** The membership that the filter asks for; null for an operator that never matches. */
   readonly wanted: boolean | null
 }
 

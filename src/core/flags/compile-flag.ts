@@ -22,11 +22,11 @@ import { variantBounds } from './rollout.ts'
 export type Bucketing = 'distinct_id' | 'device_id' | 'continuity'
 
 export interface CompiledSet {
-  /** Null: persons; otherwise the group type whose key is hashed. */
+  /** The group type whose key is hashed; null when the set is about persons. */
   readonly groupTypeIndex: number | null
   readonly tests: readonly FilterTest[]
   readonly cohortTests: readonly CohortTest[]
-  /** Null: everybody, without hashing. */
+  /** Null when everybody is in, without hashing. */
   readonly rolloutPercentage: number | null
   /** Index of the variant that the set names, or -1: the hash decides. */
   readonly variantIndex: number
@@ -41,7 +41,7 @@ export interface CompiledFlag {
   readonly contexts: readonly string[]
   readonly bucketing: Bucketing
   readonly groupTypeIndex: number | null
-  /** Null: no early access feature. */
+  /** Null when the flag is no early access feature. */
   readonly enrollmentKey: PersonKey | null
   readonly holdoutPercentage: number | null
   readonly sets: readonly CompiledSet[]

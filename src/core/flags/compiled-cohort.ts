@@ -12,7 +12,7 @@ export interface CompiledCohort {
   readonly isMember: FilterTest
   /** Has a behavioural or realtime leaf, whose membership is only approximated: told in the reason. */
   readonly isApproximated: boolean
-  /** Null: static, or nothing is described. A trace names its leaves. */
+  /** Null when the cohort is static or describes nothing. A trace names its leaves. */
   readonly tree: CohortTree | null
   /** What it and the cohorts that it refers to may read. */
   readonly needs: FlagNeeds

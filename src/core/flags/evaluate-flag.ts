@@ -72,7 +72,7 @@ function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
   }
 }
 
-/** Null: `reader.failure` says why. */
+/** Tries the sets in order. @returns null when it could not decide: `reader.failure` says why. */
 function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: DecidedOutcomes): PreparedOutcome | null {
   let setIndex = 0
   let testIndex = 0

@@ -5,7 +5,7 @@ import type { FlagSelection } from './select-flags.ts'
 
 export interface EvaluationRequest {
   readonly apiKey: string
-  /** Null: not sent, which only a request with `disableFlags` may do. At most 200 characters. */
+  /** At most 200 characters; null when it was not sent, which only a request with `disableFlags` may do. */
   readonly distinctId: string | null
   readonly anonDistinctId: string | null
   readonly deviceId: string | null

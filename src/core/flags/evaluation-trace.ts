@@ -34,19 +34,19 @@ export interface TracedSet {
   /** By the place of the filter among the cohort filters: whether the subject is a member. */
   readonly cohorts: TracedAnswer[]
   bucketing: TracedBucketing | null
-  /** Null: nobody asked, because a check before it decided or everybody is in. */
+  /** Null when it was not needed, because an earlier check decided or everybody is in. */
   rolloutHash01: number | null
-  /** Null: it matched; undefined: the evaluation of the flag failed in it. */
+  /** Null when the set matched; undefined when the evaluation of the flag failed in it. */
   missed: SetOffReason | null | undefined
 }
 
 export interface FlagTrace {
-  /** Null: the flag is no early access feature. */
+  /** Null when the flag is no early access feature. */
   enrollment: { readonly value: JsonValue | undefined } | null
   holdout: { readonly identifier: string; readonly hash01: number | null; readonly isHeldOut: boolean } | null
   /** By index; a hole was not reached. */
   readonly sets: TracedSet[]
-  /** Null: no set matched, or its variant is not chosen by a hash. */
+  /** Null when no set matched, or when the variant of the matching one is not chosen by a hash. */
   variantHash01: number | null
 }
 
@@ -56,7 +56,7 @@ export class EvaluationTrace {
   private readonly metadataReads = new Map<string, TracedRead>()
   private readonly groupReads = new Map<string, TracedRead>()
   private readonly leaves = new Map<object, TracedAnswer>()
-  /** Of the flag that is being evaluated, and the set of it. */
+  /** The traces of the flag that is being evaluated and of its current set. */
   private flag: FlagTrace | null = null
   private set: TracedSet | null = null
 

@@ -21,7 +21,7 @@ export type LeftOut = (typeof leftOutReasons)[number]
 export interface ExplainedFlag extends ProjectToExplain {
   /** As it is stored. */
   readonly stored: Flag
-  /** Null: it is answered. */
+  /** Null when /flags answers it. */
   readonly leftOut: LeftOut | null
   /** As if the flag were active, and not filtered out. */
   readonly evaluation: FlagEvaluation

@@ -17,10 +17,10 @@ export interface StoredFilter {
 
 export interface StoredSet {
   readonly filters: readonly StoredFilter[]
-  /** Null: everybody. */
+  /** Null when everybody is in. */
   readonly rolloutPercentage: number | null
   readonly variant: string | null
-  /** Undefined: as the flag; null: persons; otherwise a group type. */
+  /** The group type that the set is about; null for persons, undefined for the same as the flag. */
   readonly groupTypeIndex: number | null | undefined
 }
 

@@ -76,7 +76,7 @@ export type FlagOutcome =
       readonly payload: undefined
     }
 
-/** Undefined: left out of featureFlags; in v=2 `enabled: false, failed: true`. */
+/** Undefined for a flag that `featureFlags` leaves out and v=2 answers with `enabled: false, failed: true`. */
 export function flagValue(outcome: FlagOutcome): boolean | string | undefined {
   switch (outcome.kind) {
     case 'off':

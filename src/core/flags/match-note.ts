@@ -12,7 +12,7 @@ import { subjectBytesMax } from './regex-dialect.ts'
 export interface FilterValues {
   readonly operator: string
   readonly filter: JsonValue
-  /** Undefined: absent. */
+  /** Undefined when the subject has no such property. */
   readonly property: JsonValue | undefined
 }
 

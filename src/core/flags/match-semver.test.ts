@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { compileSemver, parseSemver, type SemverOperator } from './match-semver.ts'
 
-/** Null: the filter can never match. */
+/** Whether a version passes the filter; null when the filter can never match. */
 function holds(operator: SemverOperator, filter: string, version: string): boolean | null {
   return compileSemver(operator, filter)?.(version) ?? null
 }

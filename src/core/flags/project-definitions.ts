@@ -24,7 +24,7 @@ export interface ProjectDefinitions {
   readonly secretKeyHashes: readonly string[]
 }
 
-/** Of a project that has nothing yet. */
+/** The definitions of a project that has none yet. */
 export function emptyDefinitions(project: Project, revision: number): ProjectDefinitions {
   return {
     project,

@@ -7,7 +7,7 @@ import type { Flag } from './flag.ts'
 
 export interface ProjectToExplain {
   readonly project: CompiledProject
-  /** Of the flag in `project.flags`. */
+  /** The flag's position in `project.flags`. */
   readonly position: number
   /** Undefined when its definition cannot be read: `project.problems` says why. */
   readonly flag: CompiledFlag | undefined
@@ -40,7 +40,7 @@ function reachedIds(served: CompiledProject, flagId: number, dependencyIds: read
 }
 
 export interface MissingDependency {
-  /** Of the flag that does not exist, or cannot be read. */
+  /** Id of the flag that does not exist or cannot be read. */
   readonly id: number
   /** Key of the flag that tests it. */
   readonly testedBy: string

@@ -50,12 +50,12 @@ export class RegexCost {
     this.#pieceSize = size
   }
 
-  /** Of the whole pattern, once it was all met. */
+  /** The cost of the whole pattern, once all of it was met. */
   get units(): number {
     return this.#readUnits + this.instructions
   }
 
-  /** Of the program it becomes: at worst each is looked at for each character of a text. */
+  /** The size of the compiled program: at worst each instruction is run for each character of a text. */
   get instructions(): number {
     return this.#groupSize + this.#outerSizes.reduce((sum, size) => sum + size, 0)
   }

@@ -16,7 +16,7 @@ export interface FlagEntry {
   readonly compiled: CompiledFlag
   /** What is wrong with the flag itself, not with its cohorts. */
   readonly problems: readonly string[]
-  /** Of each flag of `compiled.dependencyIds`; undefined: there was none. */
+  /** The position of each flag in `compiled.dependencyIds`, undefined for a flag that did not exist. */
   readonly positions: readonly (number | undefined)[]
   readonly cohorts: readonly (readonly [id: number, cohort: ReachedCohort['cohort']])[]
 }
@@ -39,7 +39,7 @@ export type CompilationStart = Pick<CompilationMemory, 'personKeys' | 'sharedTes
 /** Keys and tests of earlier definitions may be as many as those of the present ones, and some more. */
 const leftOverMax = (flagCount: number) => 2 * flagCount + 100
 
-/** Of a memory that is too full of what is gone, or of other settings, nothing is kept. */
+/** Begins with what was remembered, unless that is mostly about what is gone, or was made with other settings. */
 export function startCompilation(
   memory: CompilationMemory | null,
   settings: MatchSettings,

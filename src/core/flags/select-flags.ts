@@ -7,9 +7,9 @@ import type { CompiledProject } from './compile-project.ts'
 import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
 
 export interface FlagSelection {
-  /** Null: all. */
+  /** Null for all flags. */
   readonly flagKeys: readonly string[] | null
-  /** Empty: whatever the context. */
+  /** Empty when no context was named, which leaves no flag out. */
   readonly contexts: readonly string[]
   /** Asked only when the project has flags that are for clients or for servers alone. */
   readonly runtime: RequestSource

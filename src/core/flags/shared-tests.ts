@@ -21,7 +21,7 @@ export class SharedTests {
   /** How many answers are remembered. */
   count = 0
 
-  /** Of something else whose answer an evaluation remembers, such as the membership of a cohort. */
+  /** A place for another answer that an evaluation remembers, such as the membership of a cohort. */
   newPlace(): number {
     return this.count++
   }

@@ -57,8 +57,8 @@ export class RecordCursor {
   }
 
   /**
-   * Of the record that comes next, what its header says before anything was checked: to pass by cheaply what nobody wants.
-   * -1 where no header fits.
+   * The project in the header of the next record, before anything was checked, so that records of other projects can be
+   * skipped cheaply; -1 where no header fits.
    */
   get nextProjectId(): number {
     return this.#hasHeader ? this.#view.getUint32(this.#at + field.projectId, true) : -1

@@ -66,7 +66,7 @@ function shortened(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<A
 }
 
 class RecordGlance implements EventGlance {
-  /** Of properties that were parsed, since somebody last set this to 0. */
+  /** Bytes of properties parsed since this was last set to 0. */
   parsedBytes = 0
   readonly #bytes: Buffer
   readonly #view: DataView

@@ -23,15 +23,15 @@ export const field = {
   flags: 11,
   projectId: 12,
   importJobId: 16,
-  /** Of a replay. */
+  /** A replay has the number of its items here. */
   itemCount: 16,
   tokenLength: 20,
   uuidLength: 24,
   nameLength: 28,
   distinctIdLength: 32,
-  /** Of a reject: the length of its reason. */
+  /** The length of an event's ip; in a reject, the length of its reason. */
   ipLength: 36,
-  /** Of a reject: the length of its field. Of an event: its notes, 0 in records from before there were any. */
+  /** A reject has the length of its field here; an event has its notes, 0 in records from before there were any. */
   fieldLength: 40,
   notes: 40,
   headBytes: 44,
@@ -41,7 +41,7 @@ export const field = {
   capturedAtMs: 64,
   timestampMs: 72,
   sentAtMs: 80,
-  /** Of a replay: bytes of its items before they were packed. */
+  /** A replay has the bytes of its items here, as they were before packing. */
   itemsBytes: 80,
 } as const
 

@@ -113,7 +113,7 @@ async function handleBatch(
   return answerWhenStored(stored, { uuids, verdicts }, reply)
 }
 
-/** Null: the threads cannot take it now. */
+/** Prepares a request in a decode thread. @returns null when the threads cannot take it now. */
 async function prepareElsewhere(
   { decodeThreads }: CaptureV1RouteDependencies,
   input: V1CaptureInput,

@@ -233,7 +233,7 @@ function decodeInline(input: CaptureInput): DecodedCapture {
   return decodeCapture(input, inlineLimits)
 }
 
-/** Of a request that is refused for its query: its body says whose it is, as far as that is found out here. */
+/** What the reject store gets of a request whose query is refused: its body says whose it is, if it is quickly read. */
 function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedInput {
   const of = { reason: code, field: attr ?? '' }
   const decoded = decodeInline({ ...input, verbose: false })

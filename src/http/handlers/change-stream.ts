@@ -43,7 +43,7 @@ export function changeStreamRoutes(options: ChangeStreamOptions): Route[] {
   ]
 }
 
-/** Null: the stream is open. */
+/** Opens the stream, or says why not. @returns null when it is open. */
 function openStream(
   { findProject, changes }: ChangeStreamOptions,
   request: FastifyRequest,

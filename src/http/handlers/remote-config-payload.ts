@@ -43,7 +43,7 @@ export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): 
   }))
 }
 
-/** Null: the flag has none. */
+/** The payload as the caller may see it; null when the flag has none. */
 async function findPayload(
   options: RemoteConfigPayloadOptions,
   caller: ServerCaller,

@@ -51,12 +51,12 @@ export function required(attr: string): WireError {
   return wireError(400, 'required', 'This field is required.', attr)
 }
 
-/** Of another type than asked for, or not readable as one. */
+/** Answers a value of another type than asked for, or one that cannot be read as that type. */
 export function invalid(attr: string | null, detail: string): WireError {
   return wireError(400, 'invalid', detail, attr)
 }
 
-/** Of the right type, but not a value that works. */
+/** Answers a value of the right type that does not work. */
 export function invalidInput(attr: string, detail: string): WireError {
   return wireError(400, 'invalid_input', detail, attr)
 }

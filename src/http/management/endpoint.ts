@@ -54,7 +54,7 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly id: string
   readonly tag: string
   readonly summary: string
-  /** `any`: every valid key. Of several, with spaces between them, a key needs every one. */
+  /** `any` for every valid key. Of several scopes, separated by spaces, a key needs every one. */
   readonly scope: string
   readonly query?: Q
   readonly body?: S
@@ -64,9 +64,9 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly takesForms?: true
   /** Fields of a body that nothing resembles but that are taken for another, with what is meant: 400. */
   readonly wrongNames?: Readonly<Record<string, string>>
-  /** Of bodies that are no JSON: `contentType`, and a schema that only describes them. */
+  /** An answer that is not JSON has a `contentType`, and its schema only describes it. */
   readonly success: { readonly status: number; readonly schema?: TSchema; readonly contentType?: string }
-  /** Unless `management`. */
+  /** `management` unless given. */
   readonly group?: RouteGroup
 }
 
@@ -217,7 +217,7 @@ function toRoute(
         if ('stream' in answered) answered.stream(reply)
         else send(reply, answered)
       } catch (error) {
-        // Nobody is there to answer, and what a cancelled query throws is no failure of ours.
+        // When the client is gone there is nobody to answer, and what its cancelled query throws is no failure of ours.
         if (!gone.signal.aborted && !(error instanceof PortError)) throw error
         if (!gone.signal.aborted)
           deps.logger.warn({ err: error, requestId: request.id, path }, 'the state cannot be reached')

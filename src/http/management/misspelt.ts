@@ -53,7 +53,7 @@ export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError
   return null
 }
 
-/** Of an object's schema; none of any other. */
+/** The names of an object's properties; none for any other schema. */
 export function propertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
 }
@@ -67,7 +67,7 @@ function findUnknown(sent: JsonObject, known: readonly string[]): WireError | nu
   return name === undefined ? null : invalidInput(name, `Unknown field ${name}. There are ${known.join(', ')}.`)
 }
 
-/** Of what may be null, the schema of what it is otherwise. */
+/** The schema of the object that a value is, or may be instead of null. */
 function objectOf(schema: TSchema): TSchema {
   const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
   return members.find(member => 'properties' in member) ?? schema

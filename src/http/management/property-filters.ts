@@ -48,7 +48,7 @@ function readEquality(filter: JsonValue, path: string): Result<PropertyEquality,
   return ok({ key, value })
 }
 
-/** Undefined: no JSON, or nested too deep to be a parameter. The caller says what is expected. */
+/** Undefined for text that is not JSON, or nested too deep for a parameter. The caller says what is expected. */
 export function readJson(text: string): JsonValue | undefined {
   if (nestsDeeperThan(text, 20)) return undefined
   try {

@@ -1,6 +1,7 @@
 // Parameters of a query string, each with its schema (for OpenAPI) and the way it is read. A parameter that is empty
-// counts as absent, as browsers' forms send it, but not a filter: that would answer everything. Of a repeated one the last counts; unknown ones are ignored, as PostHog does,
-// but not a known one misspelt: that would answer more than was asked for.
+// counts as absent, as browsers' forms send it, unless it is a filter, which would then answer everything. Of a repeated
+// one the last counts. Unknown ones are ignored, as PostHog does, unless they look like a known one misspelt, which would
+// answer more than was asked for.
 
 import Type, { type TSchema } from 'typebox'
 import { err, ok, type Result } from '#core/result.ts'
@@ -11,10 +12,10 @@ import { findMisspelt } from './misspelt.ts'
 export interface QueryParam<T> {
   readonly schema: TSchema
   readonly required: boolean
-  /** Leaves out what does not fit it: an empty one is an error, most likely of a script whose variable is empty. */
+  /** It narrows the answer, so an empty one is an error: most likely a script's variable is empty. */
   readonly isFilter?: true
   read(text: string | undefined, name: string): Result<T, WireError>
-  /** Of a parameter that may be repeated: all of its texts that are not empty. Read instead of the last one. */
+  /** Reads a parameter that may be repeated: gets all of its texts that are not empty, instead of the last one. */
   readAll?(texts: readonly string[], name: string): Result<T, WireError>
 }
 

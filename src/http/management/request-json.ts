@@ -15,7 +15,7 @@ const nestingMax = 300
 export type BodyParser = (bytes: Buffer, contentType: string) => Promise<Result<JsonObject, WireError>>
 
 export interface BodyParserOptions {
-  /** Of JSON, where the route takes larger bodies for the sake of forms. */
+  /** The largest JSON body, where the route takes larger ones for the sake of forms. */
   readonly jsonBytesMax: number
   readonly takesForms: boolean
   /** Names that are taken for another of the schema's, with what is meant. */

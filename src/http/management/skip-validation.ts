@@ -9,7 +9,7 @@ export const skipValidationParam = booleanParam(
   'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
 )
 
-/** Null: it was not asked for, or the key may. */
+/** The refusal; null when skipping was not asked for, or the key may. */
 export function refuseSkipping(skips: boolean, caller: PersonalKey): Answer | null {
   if (!skips || holdsScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))

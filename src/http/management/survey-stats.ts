@@ -12,7 +12,7 @@ import { textParam } from './query-params.ts'
 
 const tag = 'surveys'
 const scope = 'survey:read'
-/** Of one answer about all of them, the newest. */
+/** An answer about all surveys has at most so many, the newest ones. */
 const surveysMax = 1_000
 const query = {
   date_from: textParam('Only events from then on: an instant, a date, or a span such as -30d.'),

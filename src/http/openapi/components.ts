@@ -120,7 +120,7 @@ const nameOf = new Map<unknown, string>([
   ...described,
 ])
 
-/** Of what may be null, the schema of what it is otherwise. */
+/** The schema of a value that may be null, without the null. */
 function memberOf(schema: TSchema): TSchema {
   return 'anyOf' in schema ? (schema.anyOf as TSchema[])[0]! : schema
 }

@@ -9,11 +9,11 @@ export interface WireOperation {
   readonly summary: string
   readonly description?: string
   readonly query?: Readonly<Record<string, Json & { required?: boolean }>>
-  /** Of the request body, as JSON. */
+  /** Schema of the request body, as JSON. */
   readonly body?: Json
   readonly success: { readonly schema?: Json; readonly contentType?: string; readonly description?: string }
   readonly statuses?: Readonly<Record<number, string>>
-  /** Of errors; `Error` unless given. */
+  /** Name of the schema of errors; `Error` unless given. */
   readonly error?: string
   /** By the names of `securitySchemes`; absent: as the access of the route says. */
   readonly security?: readonly string[]

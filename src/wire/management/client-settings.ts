@@ -73,10 +73,10 @@ export type ClientSettingName = keyof typeof clientSettingsFields
 const names = Object.keys(clientSettingsFields) as ClientSettingName[]
 const keptNames = Object.keys(keptSettingsFields) as (keyof typeof keptSettingsFields)[]
 
-/** Of an answer: every setting is there. */
+/** The schema of an answer, which has every setting. */
 export const clientSettingsSchema = Type.Object(clientSettingsFields)
 export type ClientSettingsJson = Static<typeof clientSettingsSchema>
-/** Of a body. */
+/** The schema of a request body. */
 export const clientSettingsPatchSchema = Type.Object({
   ...Type.Partial(clientSettingsSchema).properties,
   ...refusedSettingsFields,
@@ -88,7 +88,7 @@ const defaults: Readonly<Partial<Record<ClientSettingName, JsonValue>>> = {
   minimal_flag_called_events: false,
   ...keptSettingsDefaults,
 }
-/** Of one that is only kept, as JSON: every front holds all of them. */
+/** Bounds the JSON of a setting that is only kept and handed back, because every front holds all of them. */
 const keptCharsMax = 16_384
 
 export function encodeClientSettings(stored: JsonObject): ClientSettingsJson {

@@ -17,7 +17,7 @@ import {
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
 const conditionCountMax = 100
-/** Of all sets together. */
+/** Bounds the filters of all sets together. */
 const filterCountMax = 1_000
 
 /** The first sets, and the one that decided wherever it stands. */

@@ -6,7 +6,7 @@ import { type JsonObject, setOwn } from '#core/json.ts'
 /** An instant as ISO 8601 text in UTC with milliseconds. */
 export const instantSchema = Type.String({ format: 'date-time' })
 export const uuidSchema = Type.String({ format: 'uuid' })
-/** Of something that gets ascending numbers. Beyond 15 digits a double is no id any more, and no engine's 64 bits hold 1e20. */
+/** An ascending number. Beyond 15 digits a double is no exact id any more, and no engine's 64 bits hold 1e20. */
 export const idSchema = Type.Integer({ minimum: 1, maximum: 999_999_999_999_999 })
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 /**

@@ -10,7 +10,7 @@ export interface SdkRequest {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array<ArrayBuffer>
-  /** Of pages that are closing; 200 where absent. */
+  /** The status for pages that are closing; 200 when absent. */
   readonly status?: 204
   readonly stored: readonly StoredBySdk[]
 }
@@ -21,7 +21,7 @@ export interface StoredBySdk {
   readonly distinctId: string
   /** ISO 8601. */
   readonly timestamp: string
-  /** Absent: the server makes one. */
+  /** Absent when the server makes one. */
   readonly uuid?: string
   /** At least these. */
   readonly properties: Readonly<Record<string, unknown>>

@@ -98,7 +98,7 @@ async function setUpProbes(instance: Instance, decoded: Fields): Promise<readonl
 }
 
 function idProbes(id: string, name: string, filters: Fields): Probe[] {
-  // Nobody but the empty id is inside 0 %.
+  // Only the empty id is inside 0 %.
   const percentages = [0, ...Array.from({ length: probesPerId }, () => 50)]
   return percentages.map((percentage, index) => {
     const key = `${name}-${index}`

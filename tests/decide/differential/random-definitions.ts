@@ -150,7 +150,7 @@ function filterValue(name: PropertyName, operator: string, pick: Pick): unknown 
   }
 }
 
-/** Of a kind that every operator on texts takes. */
+/** A value that every operator on texts takes. */
 function valueText(name: PropertyName, pick: Pick): unknown {
   const value = randomValue(name, pick)
   return typeof value === 'object' ? 'beta' : value

@@ -26,7 +26,7 @@ export function launchChromium(): Promise<Browser> {
     executablePath,
     chromiumSandbox: false,
     args: [
-      // Of the process: one that is emulated for a page is gone again while the page is left.
+      // It is set for the process: one that is emulated for a page is gone again while the page is left.
       `--user-agent=${userAgent}`,
       // Else a page sees that nobody sits here, and posthog-js sends nothing.
       '--disable-blink-features=AutomationControlled',
@@ -39,7 +39,7 @@ export interface Asked {
   readonly url: string
   readonly path: string
   readonly type: string
-  /** Null: not answered yet, or the page was left before. */
+  /** Null before the answer, and for good when the page was left before it. */
   status: number | null
 }
 
@@ -50,7 +50,7 @@ export interface Visit {
   readonly asked: readonly Asked[]
   /** Errors and warnings of the console, errors nobody caught, requests that failed. */
   readonly complaints: readonly string[]
-  /** Of the requests to `origin`: the paths without query. */
+  /** Paths, without query, of the requests to `origin`. */
   pathsAskedOf(origin: string): string[]
   /** No 3xx, 4xx or 5xx, and not one complaint. */
   assertQuiet(): void

@@ -8,7 +8,7 @@ export const ingestion: Migration = {
   statements: ({ text }) => [
     `ALTER TABLE project ADD COLUMN ingestion_settings ${text} NOT NULL DEFAULT '{}'`,
 
-    // Of live events, parts of `events_charged`; recordings stand beside them.
+    // The first three count live events that `events_charged` includes; it does not include recordings.
     ...['exceptions', 'llm_events', 'survey_responses', 'recordings'].map(
       resource => `ALTER TABLE usage_daily ADD COLUMN ${resource} BIGINT NOT NULL DEFAULT 0`,
     ),
