@@ -50,7 +50,8 @@ function isAsWanted(found, { version, integrity, dev, optional, devOptional, os,
   if (found !== undefined) return found.version === version && (!integrity || found.integrity === integrity)
   if (dev && isProduction) return true
   if (!optional && !devOptional) return false
-  // Of another platform, or its registry did not have it when this lock file was installed.
+  // It may be missing when it is for another platform, or when the registry did not have it when this lock file was
+  // installed.
   const isOfHere =
     [os ?? process.platform].flat().includes(process.platform) && [cpu ?? process.arch].flat().includes(process.arch)
   return !isOfHere || !isLockNewer

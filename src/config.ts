@@ -38,7 +38,7 @@ export interface Config {
   readonly databaseReadUrl: string | null
   /** Null for the embedded engine. */
   readonly clickhouseUrl: string | null
-  /** Absolute path; null: the installed data, if any. */
+  /** Absolute path; null for the installed data, if there is any. */
   readonly geoipDatabase: string | null
   readonly projectKey: string | null
   readonly personalKey: string | null
@@ -46,7 +46,7 @@ export interface Config {
   readonly encryptionKeys: readonly string[]
   /** CIDR blocks or the words `loopback` and `private`. */
   readonly trustedProxies: readonly string[]
-  /** Where clients reach the instance, without a final slash; null: as each request says. */
+  /** Where clients reach the instance, without a final slash; null to take it from each request. */
   readonly publicUrl: string | null
   /** Whether loopback needs a key for `/metrics` too. */
   readonly metricsRequireKey: boolean
@@ -59,7 +59,7 @@ export interface Config {
   readonly rejectRetentionDays: number
   readonly freeBytesMin: number
   readonly queryTimeoutSeconds: number
-  /** Live events at least this many days old become imports; null: none do. */
+  /** Live events at least this many days old become imports; null when none do. */
   readonly rerouteOlderThanDays: number | null
   readonly hotKeyEventsPerMinute: number | null
   readonly logLevel: LogLevel

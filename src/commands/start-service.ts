@@ -116,7 +116,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     processing = state
     fronts?.tellProcessing(state)
   }
-  // Its last word was `ok`, and nobody else would take it back. What else it was waits for the worker anyway.
+  // When its last word was `ok`, nothing else would take that back; in any other state processing waits for it anyway.
   const silence = watchSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })

@@ -27,7 +27,7 @@ export interface BackupDescription {
   readonly format: 1
   readonly pennon: string
   readonly createdAt: string
-  /** Migrations that the state has had; null: the state is in PostgreSQL, and not in here. */
+  /** Migrations that the state has had; null when the state is in PostgreSQL, and so not in the backup. */
   readonly schema: number | null
   /** Where the worker stands in the state, by lane. */
   readonly positions: Readonly<Record<string, number>>

@@ -23,7 +23,7 @@ export interface CaptureParts {
   readonly capture: CaptureService
   readonly replay: ReplayService
   readonly rejects: RejectReplay
-  /** Live events at least this old take the historical lane; null: none do. */
+  /** Live events at least this old take the historical lane; null when none do. */
   readonly rerouteOlderThanMs: number | null
 }
 

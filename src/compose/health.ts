@@ -47,7 +47,7 @@ export function composeHealth(deps: {
   }
 }
 
-/** A disk that does not answer is told of by `capture`; what it kept of losses is not known then. */
+/** 0 while the disk does not answer, which `capture` reports: the losses are not known then. */
 async function countLost(log: Pick<EventLogReader, 'losses'>): Promise<number> {
   try {
     return (await log.losses()).reduce((sum, { fromOffset, toOffset }) => sum + toOffset - fromOffset, 0)

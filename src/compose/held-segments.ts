@@ -1,4 +1,4 @@
-// The log in a backup: its segments, held open while the state and the event store are copied, and what tells of them.
+// The log in a backup: its segments, held open while the state and the event store are copied, and the files about them.
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -79,7 +79,7 @@ export class HeldSegments {
     return Math.max(0, ...this.#sizes())
   }
 
-  /** The segments are copied as they are by now: what tells of them may know of less than they hold, never of more. */
+  /** Copies the segments as they are by now: the files about them may know of less than they hold, never of more. */
   async addTo(writer: BackupWriter, draft: string): Promise<void> {
     for (const [lane, mark] of this.#marks) await writer.addContent(join('log', basename(markPath(lane))), mark)
     const marks = logLanes.map(markPath)

@@ -65,7 +65,7 @@ export async function bindOwnLog(
 
 /**
  * Whether a state that was away and came back still belongs to the log in the data folder, which was bound before.
- * @returns what stands against it, as the rest of a sentence about the state; null: nothing.
+ * @returns what stands against it, as the rest of a sentence about the state; null when nothing does.
  * @throws as reading the log does.
  */
 export async function judgeReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
@@ -87,7 +87,7 @@ export async function prepareEngineChild(config: Config): Promise<readonly strin
   return (await prepareEngine(config.dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })).args
 }
 
-/** The engine's process has ended: nobody is to connect to the port that it had. */
+/** Call it when the engine's process has ended: no client may connect to the port that it had. */
 export function forgetEngine(config: Config, logger: Logger): void {
   try {
     removeEngineEndpoint(config.dataFolder)

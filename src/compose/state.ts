@@ -110,7 +110,7 @@ export function stateUrlsOf(config: Config): { url: string; readUrl: string | nu
   }
 }
 
-/** `PostgreSQL at host:port/database`; null: the state is in the data folder. */
+/** `PostgreSQL at host:port/database`; null when the state is in the data folder. */
 export async function statePlaceOf(config: Config): Promise<string | null> {
   if (config.databaseUrl === null) return null
   const { placeOf } = await import('#adapters/postgres/check-postgres.ts')

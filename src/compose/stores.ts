@@ -41,7 +41,7 @@ const keyNeeded =
   'Payloads cannot be encrypted: the state is in PostgreSQL, and PENNON_ENCRYPTION_KEY is not set. ' +
   'Set it to the output of `openssl rand -hex 32`, keep a copy, and start again.'
 
-/** @param mender of the process that processes the log: damaged segments are set aside, and told of here. */
+/** @param mender given by the process that processes the log: it sets damaged segments aside and reports them here. */
 export function openLogReader(config: Config, mender?: Logger): EventLogReader {
   const { logBytesMax, freeBytesMin } = config
   return openSqliteLogReader({

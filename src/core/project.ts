@@ -14,7 +14,7 @@ export interface Quotas {
 
 /** How a project wants its live events treated; the worker reads it. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9. */
 export interface IngestionSettings {
-  /** Live events that happened longer ago than this when they arrive are dropped; null: none are. */
+  /** Live events that happened longer ago than this when they arrive are dropped; null when none are. */
   readonly dropEventsOlderThanSeconds: number | null
   /** Every event counts as sent with `$process_person_profile: false`. */
   readonly personProcessingOptOut: boolean

@@ -12,7 +12,7 @@ export interface PageHeaders {
 /** Apps have no page. Source: ours, after PostHog's own check. */
 const appAgents = ['posthog-android', 'posthog-ios', 'posthog-react-native', 'posthog-flutter']
 
-/** @param domains as `recordingHost` makes them; empty: every page may be recorded. */
+/** @param domains as `recordingHost` makes them; when empty, every page may be recorded. */
 export function isRecordedPage(domains: readonly string[], page: PageHeaders): boolean {
   if (domains.length === 0) return true
   const hosts = [hostOf(page.origin), hostOf(page.referer)].filter(host => host !== null)

@@ -13,7 +13,7 @@ const connectionsMax = 16_384
 
 /**
  * How many connections a process may keep.
- * @param openFilesMax its limit of open files; null: none.
+ * @param openFilesMax its limit of open files; null for no limit.
  */
 export function connectionBound(openFilesMax: number | null): number {
   if (openFilesMax === null) return connectionsMax
@@ -50,7 +50,7 @@ export class Connections {
   #fullestSize = 0
   #count = 0
 
-  /** @param onEnd told of each connection that is ended for the bound. */
+  /** @param onEnd called for each connection that is ended for the bound. */
   constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined) {
     this.#max = max
     this.#onEnd = onEnd
@@ -112,7 +112,7 @@ export class Connections {
     while (this.#fullestSize > 0 && this.#bySize[this.#fullestSize]!.size === 0) this.#fullestSize--
   }
 
-  /** @param newcomers the network of the one who wants in; undefined: it has no connection yet. */
+  /** @param newcomers the network of the new connection; undefined when it has no other one. */
   #makeRoom(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
@@ -120,7 +120,7 @@ export class Connections {
     const isFullest = newcomers !== undefined && size === this.#fullestSize
     const found = this.#look(isFullest ? [newcomers] : fullest)
     if (found === null || (isFullest && found.state !== 'idle')) return false
-    // An answer is broken off for somebody who has clearly less.
+    // An answer is only broken off for an address that has clearly fewer connections.
     if (found.state === 'answering' && this.#fullestSize < size + 2) return false
     this.#onEnd(found.state === 'idle' ? 'idle' : 'crowded')
     this.#remove(found.connection)

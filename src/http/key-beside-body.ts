@@ -3,7 +3,7 @@
 import type { FastifyRequest } from 'fastify'
 import { type RawQuery, readableQuery } from '#wire/capture-query.ts'
 
-/** In the query or else in the header; null: in neither. Source: docs/wire/ingestion.md 2.4. */
+/** The key in the query or else in the header; null when neither has one. Source: docs/wire/ingestion.md 2.4. */
 export function keyBesideBody(request: FastifyRequest): string | null {
   return readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
 }

@@ -5,7 +5,7 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 
 /**
  * Who may call a route:
- * `open` nobody is asked (health, fixed answers); `project_key` the public key in the request, checked by the handler;
+ * `open` anyone (health, fixed answers); `project_key` the public key in the request, checked by the handler;
  * `personal_key` a secret in `Authorization`, checked before the handler; `server_key` a personal key or a secret key of the
  * project, checked by the handler, which answers in the wire's own words; `operator` a process on this machine that no proxy
  * and no page stands behind, or a personal key.
@@ -37,7 +37,8 @@ export interface Route {
   readonly access: RouteAccess
   /**
    * What a personal key must be allowed to call this: a scope such as `feature_flag:write`, every one of several with spaces
-   * between them, `any` for every valid key. Absent: all scopes (`*`) on `personal_key` routes, any valid key on `operator` ones.
+   * between them, `any` for every valid key. When absent, `personal_key` routes need all scopes (`*`), and `operator` ones any
+   * valid key.
    */
   readonly scope?: string
   /** `?personal_api_key=` is taken as well, as old SDKs send it. Elsewhere a key in an address is refused. */
@@ -47,21 +48,21 @@ export interface Route {
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
-  /** Told of that 413, so that events are not refused unseen. */
+  /** Called with that 413, so that events are not refused unseen. */
   readonly refused?: (request: FastifyRequest, error: WireError) => void
-  /** Body of the 503 while bodies of other requests take all the room. Absent: the server's own. */
+  /** Body of the 503 while bodies of other requests take all the room; the server has one of its own. */
   readonly busy?: WireError
   /** A GET may bring a body, and is handled with it. */
   readonly takesBodyOfGet?: true
-  /** Body of the 408 of a request that stops coming in behind its headers. Absent: the server's own. */
+  /** Body of the 408 of a request that stalls behind its headers; the server has one of its own. */
   readonly stalled?: WireError
-  /** Told with what the server itself answers where the same request may be sent again: 408, 500 and 503. Absent: only with a 503. */
+  /** `Retry-After` of what the server itself answers where a retry helps: 408, 500 and 503. When absent, only a 503 has one. */
   readonly retryAfterSeconds?: number
   /** Headers of the request, in lower case, that every answer on this path gives back. */
   readonly echoes?: readonly string[]
   /** Runs before the body is read; answers itself and returns false to refuse. */
   readonly beforeBody?: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Bodies of the errors that the server finds before or after the handler, where a protocol has its own. Absent: `encodeWireError`. */
+  /** Encodes errors that the server finds before or after the handler, where a protocol has its own; else `encodeWireError`. */
   readonly encodeError?: (error: WireError) => string
   /** `request.body` is a Buffer (empty when there was none). Returns nothing; answers through `reply`. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>

@@ -89,7 +89,7 @@ export class SlowBodies {
   }
 }
 
-/** Counts a tick. A tick in which a body waited for its turn is none of its own. */
+/** Counts a tick, unless the body spent it waiting for its turn. */
 function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   if (isPaused) return false
   pace.bytesLately = (pace.bytesLately + arrivedBytes - pace.bytesAtTick) / 2

@@ -31,7 +31,7 @@ interface UnreadRequest {
  */
 const unreadRequests = new WeakMap<Socket, UnreadRequest>()
 
-/** @param cors methods that pages may use there; null: none. */
+/** @param cors methods that pages may use there; null for none. */
 export function noteUnread(route: OwnWords, cors: string | null, { raw }: FastifyRequest): void {
   if (route.stalled === undefined && !isOfPage(cors, raw)) return
   unreadRequests.set(raw.socket, { route, cors, request: raw })

@@ -11,7 +11,7 @@ export type ScriptPacking = (typeof scriptPackings)[number]
 export interface BrowserScripts {
   /** Version of the library, such as `1.449.2`. */
   readonly version: string
-  /** `array.js`, `surveys.js.map`; null: no such file. @throws PortError when the file cannot be read. */
+  /** @param name such as `array.js`. @returns null when there is no such file. @throws PortError when it cannot be read. */
   find(name: string): Promise<BrowserScript> | null
 }
 

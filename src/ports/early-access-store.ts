@@ -19,7 +19,7 @@ export interface EarlyAccessStore {
   ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
   /**
    * @param flag null: the flag stays as it is.
-   * @param basedOn what the write was made from: `flag_changed` when something was written since. Absent: whatever there is.
+   * @param basedOn what the write was made from: `flag_changed` when something was written since. Not checked when absent.
    */
   updateEarlyAccessFeature(
     projectId: number,

@@ -24,9 +24,9 @@ export interface EventRows {
   readonly overrides: readonly PersonIdOverride[]
   readonly replays: readonly StoredReplay[]
   readonly rejected: readonly RejectedEvent[]
-  /** Flag calls of projects that thin them: counted as used, and nothing else. Absent: none. */
+  /** Flag calls of projects that thin them, which are counted as used and not stored. */
   readonly thinned?: readonly ThinnedCall[]
-  /** These were stored before and may be gone: they replace no event that is there. Absent: false. */
+  /** Whether these were stored before and may be gone, so that they must replace no event that is there. */
   readonly areRestored?: boolean
 }
 
@@ -135,7 +135,7 @@ export interface EventStore {
   discardJob(importJobId: number): Promise<void>
   /**
    * What is there now. Repeats, merges and replaced rows leave no hole in it; rows that are gone do.
-   * @param markId of a mark that `writeMark` wrote for the instance, found for a week at least; null: none.
+   * @param markId of a mark that `writeMark` wrote for the instance, found for a week at least; null to look for none.
    * @returns null when the store does not let itself be asked.
    * @throws PortError `unavailable` or `timeout`; `unavailable` too while tables are missing: `migrate` first.
    */
@@ -211,7 +211,7 @@ export interface ReplayQuery {
 export const replayRetentionDays = { items: 3, row: 90 } as const
 
 export interface RejectedView extends RejectedEvent {
-  /** When it was last taken through capture once more and stored, epoch ms; null: never. */
+  /** When it was last taken through capture once more and stored, epoch ms; null when it never was. */
   readonly replayedAtMs: number | null
 }
 

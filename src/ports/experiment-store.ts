@@ -15,7 +15,7 @@ export interface ExperimentStore {
   createExperiment(input: NewExperiment, flag: FlagWrite): Promise<Result<Written<Experiment>, FlagWriteRefusal>>
   /**
    * @param flag null: the flag stays as it is.
-   * @param basedOn what the write was made from: `flag_changed` when something was written since. Absent: whatever there is.
+   * @param basedOn what the write was made from: `flag_changed` when something was written since. Not checked when absent.
    */
   updateExperiment(
     projectId: number,

@@ -191,7 +191,7 @@ export interface UsageStore {
   /**
    * Sets the days' event counts as computed from the event store. The first counts that are set for a day before
    * `frozenBeforeDay` are its last: so a day is completed after a pause of the schedule, and stays as it was charged.
-   * @param lostDays days some of whose events the event store has lost: each count that is larger stays. Absent: none.
+   * @param lostDays days some of whose events the event store has lost: each count that is larger stays.
    */
   saveEventCounts(
     projectId: number,
@@ -255,7 +255,7 @@ export interface RefusedCount {
   readonly reason: string
   readonly count: number
   readonly lastSeenMs: number
-  /** Details of an ingestion warning of the type `reason`; null: none is raised. */
+  /** Details of an ingestion warning of the type `reason`; null when none is raised. */
   readonly warning: JsonObject | null
 }
 

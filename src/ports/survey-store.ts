@@ -19,7 +19,7 @@ export interface SurveyFlagWrites {
 
 export interface SurveyStore {
   createSurvey(input: NewSurvey, flags: SurveyFlagWrites): Promise<Result<Written<Survey>, FlagWriteRefusal>>
-  /** @param basedOn what the write was made from: `flag_changed` when something was written since. Absent: whatever there is. */
+  /** @param basedOn what the write was made from: `flag_changed` when something was written since. Not checked when absent. */
   updateSurvey(
     projectId: number,
     id: string,

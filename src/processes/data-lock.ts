@@ -120,7 +120,7 @@ function heldLock(dataFolder: string, database: Database.Database): DataLock {
     try {
       writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     } catch {
-      // A full disk. Messages then name nobody; the lock holds all the same.
+      // The disk is full. The lock holds all the same, but messages cannot name its holder.
     }
   }
   write()

@@ -15,9 +15,9 @@ export interface ChildOptions {
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
   readonly logger: Logger
-  /** A child that says nothing for this long is killed: whatever it does, nobody is served by it. */
+  /** A child that says nothing for this long is killed: whatever it does, it serves no one. */
   readonly silentAfterMs?: number
-  /** How long it may take to its first word: a large store is opened as slowly each time. Absent: 5 minutes. */
+  /** How long it may take to its first message, 5 minutes by default: a large store is opened as slowly each time. */
   readonly startMsMax?: number
   readonly onMessage?: (message: ChildMessage) => void
   readonly onStart?: (pid: number) => void

@@ -28,7 +28,7 @@ export interface EventAppenderDependencies {
 export interface EventAppender {
   /**
    * Resolves when the log has the events and those of the rejects that may be kept.
-   * @param leftOut what a quota took out before; null: nothing was looked for.
+   * @param leftOut what a quota took out before; null when no quota was asked.
    */
   append(
     project: Project,
@@ -42,7 +42,7 @@ export interface EventAppender {
 
 export interface AppendedRequest {
   readonly protocol: 'v0' | 'v1'
-  /** `$performance_event`s in it, which nobody keeps. */
+  /** `$performance_event`s in it, which are not kept. */
   readonly performanceEventCount: number
 }
 

@@ -54,7 +54,7 @@ export interface BindLogDeps {
   /** Folder of the log. */
   readonly folder: string
   readonly host: string
-  /** Where the state is, for people; null: in the data folder, beside the log. */
+  /** Where the state is, for people; null when it is in the data folder, beside the log. */
   readonly statePlace: string | null
   readonly newUuid: () => string
   /** Told when the state leaves a log behind. */
@@ -90,7 +90,7 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
  * Whether a running instance may go on with a state that came back. An older copy is no hindrance: the worker reads on from
  * where that stands.
  * @param log `endOffset` as the log's reader has it.
- * @returns what stands against it, as the rest of a sentence about the state; null: nothing.
+ * @returns what stands against it, as the rest of a sentence about the state; null when nothing does.
  */
 export async function whyNotOurs(
   found: ReturnedState,

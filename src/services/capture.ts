@@ -69,9 +69,9 @@ export interface CaptureService {
   /** @param body what was sent, for the reject store; asked for only when the request is refused. */
   capture(request: IncomingRequest, received: ReceivedRequest, body: () => RejectedBody): Promise<CaptureOutcome>
   capturePrepared(request: PreparedRequest, receivedAtMs: number, body: RejectedBody): Promise<CaptureOutcome>
-  /** Counts a refused request, and keeps it when its key belongs to a project. Never throws; nobody waits for it. */
+  /** Counts a refused request, and keeps it when its key belongs to a project. Never throws, and is not waited for. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void
-  /** Counts a request that held nothing else. Never throws; nobody waits for it. */
+  /** Counts a request that held nothing else. Never throws, and is not waited for. */
   countPerformanceEvents(token: string | null, count: number): void
 }
 
@@ -252,7 +252,7 @@ interface Arrived {
   readonly performanceEventCount: number
 }
 
-/** v1 tells of each event; v0 where it is asked, and of no more than are written out. */
+/** v1 lists every event; v0 lists them where it is asked to, and only up to the bound. */
 function hotListedMaxOf(protocol: 'v0' | 'v1', asksForVerdicts: boolean): number {
   if (protocol === 'v1') return Number.POSITIVE_INFINITY
   return asksForVerdicts ? itemVerdictCountMax : 0

@@ -14,7 +14,7 @@ import type { Logger } from '#telemetry/log.ts'
 
 export interface CohortPersonsDeps {
   readonly management: CohortStore
-  /** What this front serves of a project; null: not a project that it knows. */
+  /** What this front serves of a project; null when it knows no such project. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly clock: Clock
   readonly logger: Logger
@@ -24,7 +24,7 @@ export interface CohortPersonsDeps {
 
 export interface MemberPage<T> {
   readonly results: readonly T[]
-  /** Where the next page begins: behind this person's id. Null: nobody is left. */
+  /** The next page begins behind this person's id; null when no person is left. */
   readonly nextAfter: number | null
 }
 

@@ -16,7 +16,7 @@ export interface HotEvents {
 }
 
 /**
- * @param of `listedMax`: how many of the events are asked for; 0: none.
+ * @param of `listedMax`: how many of the events are asked for, or 0.
  * @returns the same records, changed in place.
  */
 export async function coolHotKeys(

@@ -26,7 +26,7 @@ import { createSliceQueue, type SlicedWork, unfinished } from './slice-queue.ts'
 import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
 
 export interface DecideServiceOptions {
-  /** The compiled definitions of a project API key; null: no such project. */
+  /** The compiled definitions of a project API key; null when no project has it. */
   readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter

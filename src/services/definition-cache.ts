@@ -35,7 +35,7 @@ export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
   /**
    * May give the event loop its turn in between: the projects of one load are served together, when all are compiled.
-   * @param previous what the project was compiled to before; null: it is new here.
+   * @param previous what the project was compiled to before; null when it is new here.
    */
   readonly compile: (definitions: ProjectDefinitions, previous: T | null) => MaybePromise<T>
   readonly logger: Logger

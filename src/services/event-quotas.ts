@@ -34,7 +34,7 @@ export function startEventQuotas(options: {
   readonly readMs: number
 }): EventQuotas {
   const { usage, clock, logger } = options
-  /** Projects with a quota above 0; undefined: not read yet. */
+  /** Projects with a quota above 0; undefined for one that was not read yet. */
   const used = new Map<number, LiveUsage | undefined>()
   let month = monthOf(utcDay(clock.nowMs()))
   let dayEndsAtMs = endOfUtcDay(clock.nowMs())

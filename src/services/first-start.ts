@@ -12,9 +12,9 @@ export interface FirstStartDeps {
   readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
-  /** `PENNON_PROJECT_KEY`; null: made up. */
+  /** `PENNON_PROJECT_KEY`; null when a key is to be generated. */
   readonly projectKey: string | null
-  /** `PENNON_PERSONAL_KEY`; null: made up. */
+  /** `PENNON_PERSONAL_KEY`; null when a key is to be generated. */
   readonly personalKey: string | null
 }
 

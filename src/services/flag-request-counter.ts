@@ -30,7 +30,7 @@ export interface FlagRequestCounterOptions {
 
 /** What a project with a quota used this month. */
 interface Use {
-  /** By all fronts, as last read; undefined: not read yet. */
+  /** The count of all fronts, as last read; undefined before the first read. */
   stored: number | undefined
   /** Counted here and not in `stored`. */
   counted: number

@@ -38,7 +38,7 @@ export interface EventStoreKeeper {
   leave(): Promise<void>
 }
 
-/** When the missing rows were accepted, epoch ms; null: not known. */
+/** When the missing rows were accepted, epoch ms; null when that is not known. */
 export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
 
 export interface EventStoreKeeperOptions extends RestoreDependencies {

@@ -59,7 +59,7 @@ export interface LiveEventsOptions {
 const shownKinds: ReadonlySet<number> = new Set([kindEvent, kindReject])
 const tickMs = 1_000
 const recheckMs = 5_000
-/** How long a watcher is believed while nobody can say whether it may watch. */
+/** How long a watcher goes on while it cannot be found out whether it still may. */
 const believedMs = 30_000
 
 export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
@@ -136,7 +136,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     const watchers = watchersOf.get(request.projectId) ?? new Set()
     watchersOf.set(request.projectId, watchers.add(watcher))
     metrics.liveViews.inc()
-    // Closed since it came in: it is told so.
+    // The view was closed while this watcher came in, so it has to be told.
     if (isClosed) end(watcher, 'stopping')
     else {
       timer ??= options.startTimer(tick, tickMs)
@@ -248,7 +248,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
 
   function end(watcher: LiveWatcher, reason: LiveEndReason): void {
     remove(watcher)
-    // A stop waits for nobody who does not read.
+    // A stop does not wait for watchers that do not read.
     if (reason === 'stopping' && watcher.isStuck(monotonicNowMs(), tickMs)) watcher.drop()
     else watcher.end(reason)
   }

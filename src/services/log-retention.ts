@@ -30,7 +30,7 @@ export function createLogRetention(options: {
   readonly logger: Logger
   readonly retentionMs: number
   readonly lanes?: readonly LogLane[]
-  /** While true nothing goes for its age: somebody may need it first. Absent: never. */
+  /** While true nothing is deleted for its age, because it may still be needed. Never true when absent. */
   readonly isHeld?: () => boolean
 }): LogRetention {
   const { log, positions, clock, logger, retentionMs } = options

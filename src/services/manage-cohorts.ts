@@ -32,7 +32,7 @@ export interface MemberReport {
   /** Persons that became members, or are none any more. */
   readonly changedCount: number
   readonly unchangedCount: number
-  /** Ids that lead to nobody, in the order given. */
+  /** Ids that lead to no person, in the order given. */
   readonly unknownIds: readonly string[]
 }
 
@@ -141,7 +141,7 @@ const staysAsItIs: CohortRefusal = {
 
 type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>>
 
-/** @param filters to look at; null: nothing that is evaluated changes. */
+/** @param filters to look at; null when nothing that is evaluated changes. */
 function looked(filters: JsonObject | null) {
   if (filters === null) return { issues: [], references: [] }
   return { issues: validateCohortFilters(filters), references: referencesOfCohort(filters) }

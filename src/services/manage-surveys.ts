@@ -150,7 +150,7 @@ async function flagsOf({ management }: ManageSurveysDeps, survey: Survey): Promi
   return { targeting, internal }
 }
 
-/** @param targetingFilters undefined: they stay as they are; null: they go. */
+/** @param targetingFilters undefined to leave them as they are, null to remove them. */
 async function flagWritesFor(
   { management }: ManageSurveysDeps,
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,

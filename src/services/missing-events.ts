@@ -29,7 +29,8 @@ export function startMissingEvents(options: {
       spanCount = (await marks.findEventStoreMark())?.missing.length ?? 0
     } catch (cause) {
       if (!(cause instanceof PortError)) throw cause
-      logger.debug({ err: cause }, 'what the event store lost could not be read') // the state's own trouble is told elsewhere
+      // An unreachable state is reported at a higher level by those who need it.
+      logger.debug({ err: cause }, 'what the event store lost could not be read')
     }
   }
 

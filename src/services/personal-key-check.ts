@@ -22,7 +22,7 @@ export interface PersonalKeyCheck {
 export const personalKeyPrefix = 'phx_'
 const rememberedForMs = 10_000
 const rememberedCountMax = 1_000
-/** Longer secrets are nobody's: not worth hashing. */
+/** Longer secrets cannot be valid, and are not worth hashing. */
 export const secretLengthMax = 200
 
 /** Keys are stored, looked up and remembered by SHA-256 digests, so timing tells nothing about a secret. */

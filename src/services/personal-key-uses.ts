@@ -43,7 +43,7 @@ export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalK
     try {
       await management.savePersonalKeyUses(uses)
     } catch (cause) {
-      // Left to the key's next use after its minute: nobody waits for it.
+      // It is left to the key's next use after its minute, since no request depends on it.
       const code = cause instanceof PortError ? cause.code : 'unavailable'
       metrics.dependencyFailures.inc({ port: 'management-store', code })
       logger.warn({ err: cause, keyCount: uses.length }, 'when personal keys were last used could not be written down')

@@ -23,7 +23,7 @@ import {
 export interface ProcessorLimits {
   /** Records of one chunk. */
   readonly recordCountMax: number
-  /** State rows of one transaction, so that nobody waits long for its lock. */
+  /** State rows of one transaction, so that no other writer waits long for its lock. */
   readonly rowCountMax: number
   readonly bytesMax: number
   /**

@@ -44,7 +44,7 @@ export interface ChunkDependencies {
   readonly onSized?: (size: ChunkSize | 'too_large') => void
   /** Conflicts in a row before a merge is given up, or any other chunk counts as failed: others would have been through. */
   readonly conflictTryCount: number
-  /** An insert that takes this long is waited for, and told of as if the store were down. */
+  /** An insert that takes this long is waited for, but reported as if the store were down. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   /** Whether a worker before this one may have told the event store of overrides and ended before it could commit them. */
@@ -186,7 +186,7 @@ async function tryChunk(
   return result
 }
 
-/** An id that the event store was told of counts as touched: another worker may have led it to somebody else since. */
+/** An id that the event store has an override for counts as touched: another worker may have mapped it elsewhere since. */
 function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
   const subjects = chunkSubjects(chunk)
   return told.size === 0 ? subjects : { ...subjects, distinctIds: [...subjects.distinctIds, ...told.values()] }

@@ -8,14 +8,14 @@ import type { Clock } from '#ports/clock.ts'
 export interface ProjectBacklog {
   /**
    * Takes what is about to be appended to the main lane. A request that finds nothing of its project waiting is always taken.
-   * @returns what it counts for, to be settled later; null: the project has too much waiting.
+   * @returns what it counts for, to be settled later; null when the project has too much waiting.
    */
   take(projectId: number, records: EncodedRecords): number | null
   settle(projectId: number, units: number, isStored: boolean): void
 }
 
 export interface ProjectBacklogOptions {
-  /** What the worker says: everything that was appended before this instant (epoch ms) is processed. Null: it has not said. */
+  /** The worker's word that everything appended before this time (epoch ms) is processed; null before its first. */
   readonly processedUntilMs: () => number | null
   /** Whether the worker goes on: not, while it waits for a store or starts. */
   readonly isProcessing: () => boolean
@@ -86,7 +86,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
     const { entries } = waiting
     if (entries.length === 0) return
     const processedUntilMs = options.processedUntilMs()
-    // Before the worker has said anything, and after a clock was set back, nobody could tell when to forget.
+    // Before the worker has said anything, and after a clock was set back, there is no telling when to forget.
     const knowsNothing = processedUntilMs === null || entries.at(-1)!.untilMs > clock.nowMs()
     while (entries.length > 0 && (knowsNothing || entries[0]!.untilMs < processedUntilMs))
       waiting.units -= entries.shift()!.units

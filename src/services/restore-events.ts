@@ -84,7 +84,7 @@ function withoutEffect(deps: RestoreDependencies): RestoreDependencies {
   }
   const events: ProcessingEventStore = {
     ...deps.events,
-    // Merges were made before, so applying them again tells of none: those that stand are told once more.
+    // The merges were made before, so applying the events again reports none: the overrides that stand are written again.
     insert: rows => deps.events.insert({ ...rows, overrides, areRestored: true }),
   }
   return { ...deps, state, events }

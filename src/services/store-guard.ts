@@ -53,7 +53,7 @@ export const storeLimits = {
   startTimer: startNodeTimer,
 }
 
-/** An outage is told of this often at most, however often the store comes and goes. */
+/** An outage is logged this often at most, however often the store comes and goes. */
 const toldEveryMs = 60_000
 
 export function guardStore(options: GuardOptions): StoreGuard {

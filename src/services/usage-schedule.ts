@@ -57,7 +57,7 @@ export function createUsageSchedule(options: {
     const openFrom = openDays[0]!
     const lost = today === lastDay && due.size === 0 ? [] : await findLostSpans()
     if (today !== lastDay) {
-      // A worker that was away has days that nobody computed: they get their figures now, and are frozen with them.
+      // A worker that was away left days uncomputed: they get their figures now, and are frozen with them.
       const fromDay = earlier(openFrom, utcDay(nowMs - lateMsMax))
       for (const projectId of await usage.listProjectIds()) await compute(projectId, openDays, fromDay, lost)
       lastDay = today

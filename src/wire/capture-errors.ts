@@ -115,7 +115,7 @@ export function hydrationError(
 
 /**
  * The answer to a request that one of its events refuses.
- * @param attr the field at fault with its place, such as `batch.3.distinct_id`; absent: the field alone.
+ * @param attr the field at fault with its place, such as `batch.3.distinct_id`; the field alone when absent.
  */
 export function eventRefused(refusal: EventRefusal, attr?: string): WireError {
   return attr === undefined ? refusals[refusal] : { ...refusals[refusal], attr }

@@ -22,7 +22,7 @@ import type { WireError } from './wire-error.ts'
 
 export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work', CaptureRefusal>
 
-/** There were only `$performance_event`s, which nobody keeps. */
+/** There were only `$performance_event`s, which are not kept. */
 export interface NoEventLeft {
   readonly kind: 'no_event_left'
   /** The key that the request seems to name: it was not checked. */

@@ -29,7 +29,7 @@ export interface FlagsBodyLimits {
    * or to decode elsewhere.
    */
   readonly decompressedBytesMax: number
-  /** A longer text with number literals to keep is `too_many_literals`, and not parsed. Absent: texts of any length are. */
+  /** A longer text with number literals to keep is `too_many_literals` and not parsed; without it any length is. */
   readonly literalCharsMax?: number
 }
 

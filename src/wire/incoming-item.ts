@@ -82,7 +82,10 @@ function distinctIdIn(
   return idText(inside, payload, start, end, ids)
 }
 
-/** What is no text is read again from its place, keeping number literals: 64-bit ids do not fit a double. Undefined: too long. */
+/**
+ * An id that is not text is read again from its place with its number literals, because 64-bit ids do not fit a double.
+ * @returns undefined when it is too long.
+ */
 function idText(
   id: unknown,
   payload: CapturePayload,

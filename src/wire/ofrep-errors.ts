@@ -9,7 +9,7 @@ export interface OfrepError {
   readonly status: number
   readonly errorCode: OfrepErrorCode
   readonly errorDetails: string
-  /** Whole seconds; null: asking again does not help, or may be done at once. */
+  /** Whole seconds; null when asking again does not help, or may be done at once. */
   readonly retryAfterSeconds: number | null
 }
 
@@ -67,7 +67,7 @@ export function ofrepErrorOf({ status, detail }: WireError): OfrepError {
   return ofrepError(status, status === 400 ? 'PARSE_ERROR' : 'GENERAL', detail)
 }
 
-/** @param flagKey of a question about one flag; null: about all, or the error concerns no flag. */
+/** @param flagKey of a question about one flag; null when it is about all, or the error concerns no flag. */
 export function encodeOfrepError({ errorCode, errorDetails }: OfrepError, flagKey: string | null): string {
   return JSON.stringify(flagKey === null ? { errorCode, errorDetails } : { key: flagKey, errorCode, errorDetails })
 }

@@ -20,7 +20,7 @@ export type AskedRuntime = string | null
 /** One flag of a project, with the texts of its answers. */
 type Entry =
   | { readonly kind: 'evaluated'; readonly flag: CompiledFlag; readonly position: number; readonly texts: Texts }
-  /** Inactive, or beyond evaluation: its answer is the same for everybody. Null: nobody asked yet. */
+  /** The answer of a flag that is inactive or cannot be evaluated, the same for everybody; null before the first question. */
   | { readonly kind: 'fixed'; readonly flag: Flag; answer: Answer | null }
 
 type Answer = Result<string, OfrepError>
@@ -99,7 +99,7 @@ function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
   if (known !== undefined) return known
   const entries = new Map<string, Entry>()
   for (const flag of project.definitions.flags) {
-    // Flags with encrypted payloads are no flags to evaluate: nobody learns of them here.
+    // Flags with encrypted payloads are not there to be evaluated, and are not shown here.
     if (flag.deleted || flag.hasEncryptedPayloads) continue
     entries.set(flag.key, entryOf(flag, project))
   }

@@ -36,7 +36,7 @@ export interface V1BatchLimits {
   readonly itemCountMax: number
   /** More values than this as well; beyond `captureValueCountMax` they are not parsed at all. */
   readonly valueCountMax: number
-  /** Events that are none, or have no uuid of their own, leave the others alone. Absent: one fails the batch, as on the wire. */
+  /** Bad items leave the others alone; when absent, one that is no event or lacks a uuid fails the batch, as on the wire. */
   readonly itemised?: boolean
 }
 
@@ -55,7 +55,7 @@ export interface V1BatchRefusal {
   readonly error: WireError
   /** 1 where it could not be told. */
   readonly eventCount: number
-  /** The one event that it has. Absent: there are several, or it could not be told. */
+  /** The one event that it has; absent when there are several, or when that could not be found out. */
   readonly item?: RefusedItem
   readonly historicalMigration?: true
 }

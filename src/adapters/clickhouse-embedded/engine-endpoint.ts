@@ -32,7 +32,7 @@ export function writeEngineEndpoint(dataFolder: string, endpoint: EngineEndpoint
   renameSync(`${path}.new`, path)
 }
 
-/** The engine has ended: nobody connects to its port any more, which may be somebody else's by now. */
+/** Call it when the engine has ended: its port may belong to another program by now, so no client may connect to it. */
 export function removeEngineEndpoint(dataFolder: string): void {
   rmSync(endpointPath(dataFolder), { force: true })
 }

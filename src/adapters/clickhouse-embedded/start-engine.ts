@@ -41,7 +41,7 @@ export async function prepareEngine(dataFolder: string, given: Partial<EngineLim
   return { args: ['events', '--folder', folder, '--http-port', String(httpPort)], endpoint }
 }
 
-/** The system picks it; somebody else may take it before the engine does: then the engine fails and is started again. */
+/** A port picked by the system. When another program takes it before the engine does, the engine fails and is restarted. */
 function freeLoopbackPort(): Promise<number> {
   return new Promise((done, failed) => {
     const server = createServer()

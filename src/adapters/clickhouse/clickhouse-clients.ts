@@ -29,7 +29,7 @@ export interface ClickHouseClients {
 }
 
 export interface ClickHouseClientsOptions {
-  /** Asked at first use and after each failure to connect; null: not known yet. */
+  /** Looked up at first use and after each failure to connect; null when it is not known yet. */
   readonly endpoint: () => ClickHouseEndpoint | null
   readonly queryTimeoutSeconds: number
 }

@@ -23,7 +23,7 @@ export interface DecodeThreadsOptions<Job> {
   /** Module that takes jobs by `parentPort` and posts one message for each. */
   readonly entry: URL
   readonly threadCount: number
-  /** Which jobs somebody waits for while a page or a program stands still: they go first. */
+  /** Which jobs a page or a program stands still for; these go first. */
   readonly isUrgent: (job: Job) => boolean
   /**
    * Whose job it is: senders take turns, and where a queue is full the one with the most in it is refused first. Absent: all

@@ -38,7 +38,7 @@ const specialIpv6: readonly Range[] = [
 ]
 
 /**
- * 4 or 16 bytes; an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`) is 4. Null: no address, or not a public one.
+ * 4 or 16 bytes; an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`) is 4. Null when it is no address, or no public one.
  * Source: docs/wire/ingestion.md 7, "private like any other"; docs/wire/evaluation.md 6.
  */
 export function publicAddress(text: string): Uint8Array | null {

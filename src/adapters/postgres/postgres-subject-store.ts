@@ -38,7 +38,7 @@ const findGroupsText = `
   JOIN "group" AS g
     ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`
 
-/** A person without rows gives one of NULLs, a distinct id of nobody gives none. */
+/** A person without rows gives one row of NULLs, a distinct id of no person gives no row. */
 const findHashKeysText = `
   SELECT k.place, o.feature_flag_key, o.hash_key
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, distinct_id, place)

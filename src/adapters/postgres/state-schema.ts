@@ -18,7 +18,7 @@ export type StateSchema =
 
 /**
  * The URL, whose sessions then find our tables by their bare names.
- * @param schema PENNON_DATABASE_SCHEMA; null: `pennon`, or where a former instance has them. A `search_path` in `options` of the
+ * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, or where an earlier instance has them. A `search_path` in `options` of the
  *   URL itself stays as it is.
  */
 export function withStateSchema(url: string, schema: string | null): string {
@@ -33,7 +33,7 @@ export function withStateSchema(url: string, schema: string | null): string {
 /**
  * Decides before anything is made, from what is there.
  * @param path `search_path` of the session.
- * @param current `current_schema()`; null: none of the path is there.
+ * @param current `current_schema()`; null when no schema of the path exists.
  * @param found the schemas of the path that are there.
  */
 export function judgeSchemas(path: string, current: string | null, found: readonly FoundSchema[]): StateSchema {

@@ -15,7 +15,7 @@ export const claimPositionText = `
 /** lane, owner */
 export const findOwnPositionText = `SELECT "offset" FROM log_position WHERE lane = ? AND owner = ?`
 
-/** offset, committed_at, lane, owner, offset before; null: whichever it is */
+/** Parameters: offset, committed_at, lane, owner, and the offset before, null for whichever it is. */
 export const advancePositionText = `
   UPDATE log_position SET "offset" = ?, committed_at = ?
   WHERE lane = ? AND owner = ? AND "offset" = coalesce(?, "offset")`

@@ -1,5 +1,5 @@
 // Personal API keys, by the hash of their secret. Deleting one bumps the revision, which tells every process to forget it;
-// a new one is remembered by nobody, so the revision stays.
+// no process can remember a new one, so the revision stays.
 
 import type { Kysely, Selectable } from 'kysely'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'

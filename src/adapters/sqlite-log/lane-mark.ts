@@ -17,7 +17,7 @@ export function markPath(laneFolder: string): string {
   return `${laneFolder}.end`
 }
 
-/** The end of the lane as far as anybody wrote it down; 0 when nobody did. A place that is damaged says nothing. */
+/** The end of the lane as its mark has it, 0 when there is no mark. A damaged place in the mark counts as empty. */
 export function readLaneMark(laneFolder: string): number {
   let bytes: Buffer
   try {

@@ -32,7 +32,7 @@ export function writeLogIdentity(folder: string, id: string): void {
   putIdentity(folder, id, linkSync)
 }
 
-/** Durably, in one step: a log without segments, which nobody read anything of. @throws system errors. */
+/** Replaces the id durably and in one step. Only for a log without segments, of which nothing was read. @throws system errors. */
 export function replaceLogIdentity(folder: string, id: string): void {
   // How far another log had come says nothing of this one.
   for (const lane of logLanes) removeLaneMark(join(folder, lane))
@@ -53,7 +53,7 @@ function putIdentity(folder: string, id: string, put: (draft: string, path: stri
   syncFolder(dirname(path))
 }
 
-/** Before any of its lanes is opened: removes what somebody who removed segments has left of them. @throws system errors. */
+/** Removes what is left of segments that were removed by hand. Call it before a lane is opened. @throws system errors. */
 export function tidyLanes(folder: string): void {
   for (const lane of logLanes) removeOrphans(join(folder, lane))
 }

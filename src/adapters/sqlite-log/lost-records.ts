@@ -23,7 +23,7 @@ function placeOf({ lane, fromOffset, toOffset }: LogLoss): string {
   return `${lane} ${fromOffset} ${toOffset}`
 }
 
-/** A line that is cut short, or that somebody else wrote, is passed by. @throws system errors. */
+/** Lines that are cut short, or that we did not write, are skipped. @throws system errors. */
 export function readLostRecords(folder: string): readonly LogLoss[] {
   const path = join(folder, lostRecordsFile)
   if (statSync(path, { throwIfNoEntry: false }) === undefined) return []

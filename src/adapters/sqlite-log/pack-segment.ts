@@ -130,7 +130,7 @@ async function writePacked(draft: string, { firstOffset, nextOffset, plain }: Pa
   }
 }
 
-/** The first frame, and those behind it as long as they fit into one with it. Null: there is none. */
+/** Joins the first frame with those behind it that fit into one. @returns null when there is no frame. */
 function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
   const bodies: Buffer[] = []
   let first: FrameRow | null = null

@@ -82,7 +82,7 @@ class SoundSegment implements ReadableSegment {
   }
 
   /** The frame that holds `offset` and those behind it. */
-  /** @throws DamageError for rows that SQLite gives out and nobody can have written. */
+  /** @throws DamageError for rows that SQLite returns and no writer can have written. */
   *framesFrom(offset: number): IterableIterator<FrameRow> {
     let expected: number | null = null
     for (const frame of this.#frames.iterate(offset) as IterableIterator<FrameRow>) {

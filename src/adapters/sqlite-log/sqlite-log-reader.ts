@@ -32,9 +32,9 @@ const busyRetry = { count: 100, delayMs: 20 }
 export interface SqliteLogReaderOptions {
   /** `<PENNON_DATA>/log`; each lane has a folder in it. */
   readonly folder: string
-  /** What `PENNON_LOG_MAX_BYTES` says; absent: no limit. */
+  /** What `PENNON_LOG_MAX_BYTES` says; no limit when absent. */
   readonly logBytesMax?: number
-  /** What `PENNON_MIN_FREE_BYTES` says; absent: 0. */
+  /** What `PENNON_MIN_FREE_BYTES` says; 0 when absent. */
   readonly minFreeBytes?: number
   /**
    * Set by the one process that processes the log: a segment that SQLite cannot read is set aside, told of here, and read

@@ -25,7 +25,7 @@ export interface SqliteLogWriterOptions {
   readonly lanes?: readonly LogLane[]
   /**
    * Where the state stands in each lane: a lane that holds nothing yet begins there, since what came before lay in another
-   * folder, and one that ends before it goes on there, since what it held from its end on is gone. Absent: 0.
+   * folder, and one that ends before it goes on there, since what it held from its end on is gone. 0 when absent.
    */
   readonly firstOffsets?: Readonly<Partial<Record<LogLane, number>>>
   readonly segmentBytesMax?: number

@@ -36,7 +36,7 @@ export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, num
   })
 }
 
-/** What SQLite finds wrong with the state in a folder; null: nothing. @throws PortError */
+/** What SQLite finds wrong with the state in a folder; null when nothing is. @throws PortError */
 export function findSqliteDamage(dataFolder: string): string | null {
   return translating(() => {
     const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })

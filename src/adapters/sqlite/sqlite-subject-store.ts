@@ -20,7 +20,7 @@ const findStaticCohortsText = `
 const findGroupText = `
   SELECT group_properties FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key = ?`
 
-// Two statements, since one with a join, which tells nobody from a person without rows, takes 14 µs against 4 and 2.
+// Two statements take 4 and 2 µs; one with a join, which tells no person from a person without rows, takes 14 µs.
 const findHashKeysText = `
   SELECT feature_flag_key, hash_key FROM flag_hash_key_override
   WHERE person_id = (SELECT person_id FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?)`

@@ -51,7 +51,7 @@ export function refuseWritesWhileMissing(database: Database.Database): void {
   })
 }
 
-/** 0: there is none; null: nobody can tell. */
+/** The inode of a file; 0 when there is no such file, null when that cannot be found out. */
 function inodeAt(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0

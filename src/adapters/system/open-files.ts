@@ -1,6 +1,6 @@
 // How many files, connections among them, this process may have open.
 
-/** The limit that holds, which Node has raised as far as it may; null: there is none. */
+/** The limit that holds, which Node has raised as far as it may; null when there is no limit. */
 export function readOpenFilesMax(): number | null {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
   const { excludeNetwork } = report

@@ -21,7 +21,7 @@ export interface LiveViewEnd {
   readonly isFinal: boolean
   /** For a person. */
   readonly why: string
-  /** Since the last byte, where nothing but silence told of the end. */
+  /** Time since the last byte, where only silence showed that the view had ended. */
   readonly silentMs?: number
   /** The instance asked for so much patience. */
   readonly retryAfterMs?: number

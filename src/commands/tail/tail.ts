@@ -15,7 +15,7 @@ export type { TailOptions }
 /** Three times what an instance lets pass without a word. */
 const silentAfterMs = 45_000
 
-/** Ends with exit code 2 and one line when there is no use in going on, and with 0 when nobody reads the lines any more. */
+/** Ends with exit code 2 and one line when there is no use in going on, and with 0 when its output is no longer read. */
 export async function tail(options: TailOptions): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)

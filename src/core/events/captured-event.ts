@@ -78,7 +78,7 @@ export interface CapturedEvent {
 export interface RejectSource {
   /**
    * `request`: a whole request, decoded; `item`: one event of a request, as it was sent; `event`: an event as it was
-   * accepted, its time settled. Null: something that is not read again.
+   * accepted, its time settled. Null for something that is not read again.
    */
   readonly kind: 'request' | 'item' | 'event' | null
   /** The body lacks its end. */

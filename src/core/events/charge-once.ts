@@ -25,7 +25,7 @@ export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEve
 
 /**
  * @param late what `lateLiveEvents` makes of `rows`.
- * @param chargedTimes for each of `late`, when the copy that the store has was charged, epoch ms; null: it has none.
+ * @param chargedTimes for each of `late`, when the stored copy was charged, epoch ms; null when there is no copy.
  * @returns `rows`, in their order, with the day of charge of the late ones; copies within the chunk share the earliest.
  */
 export function chargeOnce(

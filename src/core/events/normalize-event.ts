@@ -18,7 +18,7 @@ export interface EventContext {
   /** When it is accepted: later only for what is replayed. */
   readonly capturedAtMs: number
   readonly sentAtMs: number | null
-  /** Live events of the main lane at least this old become imports; null: none do. */
+  /** Live events of the main lane at least this old become imports; null when none do. */
   readonly rerouteOlderThanMs: number | null
   /** Address of the connection, '' when unknown. */
   readonly ip: string

@@ -96,7 +96,7 @@ export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
   for (const record of chunk.records) {
-    // These touch nobody; of their projects it has to be known whether they are still there, and what they want kept.
+    // These touch no person, but it has to be known whether their projects still exist, and what they want kept.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
     if (record.kind !== 'event') continue

@@ -27,19 +27,19 @@ export interface PreparedEvents {
   /** Events left out of an otherwise accepted request, at most `rejectCountMax` of them; the others are counted. */
   readonly rejects: readonly CapturedReject[]
   readonly rejectedCount: number
-  /** The same by code. Absent: all are `timestamp_invalid`. */
+  /** The same by code; when absent, all are `timestamp_invalid`. */
   readonly rejectedByReason?: Readonly<Record<string, number>>
 }
 
 /** What is known of a request besides its text. */
 export interface ReceivedRequest {
   readonly receivedAtMs: number
-  /** When its events are accepted. Absent: at once. */
+  /** When its events are accepted; when absent, as they are received. */
   readonly capturedAtMs?: number
   /** Address of the connection, '' when unknown. */
   readonly ip: string
   readonly random: RandomUint32
-  /** Live events of the main lane at least this old become imports. Absent: none do. */
+  /** Live events of the main lane at least this old become imports; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
 }
 

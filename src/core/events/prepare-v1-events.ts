@@ -36,11 +36,11 @@ export interface PreparedV1Events extends PreparedEvents, V1Results {}
 /** What is known of a request besides its headers and its text. */
 export interface ReceivedV1Request {
   readonly receivedAtMs: number
-  /** When its events are accepted. Absent: at once. */
+  /** When its events are accepted; when absent, as they are received. */
   readonly capturedAtMs?: number
   /** Address of the connection, '' when unknown. */
   readonly ip: string
-  /** Live events of the main lane at least this old become imports; null: none do. */
+  /** Live events of the main lane at least this old become imports; null when none do. */
   readonly rerouteOlderThanMs: number | null
 }
 

@@ -45,7 +45,7 @@ export interface ProcessOptions {
   readonly pendingJobIds?: ReadonlySet<number>
   /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
   readonly toldOverrides?: Iterable<PersonIdOverride>
-  /** How much text of persons the rows may carry together: each has the properties of its person. Absent: any. */
+  /** How much text of persons the rows may carry together, any when absent: each has the properties of its person. */
   readonly personTextMax?: number
   /** Records whose merge other writers have overtaken every time: they go on without it. */
   readonly lostMerges?: ReadonlySet<number>

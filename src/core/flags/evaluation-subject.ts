@@ -36,7 +36,7 @@ export interface EvaluationSubject {
   /** Group type name → properties. */
   readonly groupProperties: JsonObject
   readonly geoip: PropertyBag | null
-  /** ok(null): nobody stored, or nothing of it may be used. */
+  /** ok(null) when no person is stored, or nothing of what is stored may be used. */
   readonly person: Result<StoredPerson | null, UnknownReason>
   /** By group type index; a type that is not in it has no stored row. */
   readonly groupRows: ReadonlyMap<number, Result<PropertyBag | null, UnknownReason>>
@@ -51,7 +51,7 @@ export interface EvaluationSubject {
 export interface HashKeyOverrides {
   /** Flag key → hash key. */
   readonly rows: ReadonlyMap<string, string>
-  /** What makes a flag unknown that has no row in here; null: it really has none. */
+  /** Why a flag without a row in here is unknown; null when it really has no row. */
   readonly failure: UnknownReason | null
 }
 
@@ -87,7 +87,7 @@ export class SubjectReader {
   pausedCohort: object | null = null
   /** What shared tests answered already, and what cohorts came to. */
   readonly remembered: RememberedAnswers
-  /** Told what the evaluation does; null, the usual case: nobody asks why. */
+  /** Notes what the evaluation does; usually null, since only an explanation asks why. */
   readonly trace: EvaluationTrace | null
   /**
    * Whoever evaluates looks at the time after each set, and each test of a set, whose index has all these bits: every 16th,

@@ -63,7 +63,7 @@ const nobodysId = -1
 
 /**
  * The flag that a filter of type `flag` tests, by its key: an id in digits. An empty text and any other whole number
- * name a flag that does not exist; null: no dependency at all.
+ * name a flag that does not exist; null for no dependency at all.
  */
 export function dependencyId(filterKey: string): number | null {
   if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)

@@ -75,7 +75,7 @@ export function misspeltFields(filters: JsonObject): FlagIssue[] {
 /** Collects the misspelt fields of one definition, object by object. */
 export class MisspeltFields {
   readonly issues: FlagIssue[] = []
-  /** What was meant by the unknown names of a level so far; null: they resemble nothing. */
+  /** What the unknown names of a level so far were meant to be; null when they resemble nothing. */
   private readonly meantOf = new Map<Level, Map<string, string | null>>()
   private unknownCount = 0
 

@@ -69,14 +69,14 @@ export class PreparedOutcomes {
     })
   }
 
-  /** No set matched; -1: the flag has none. */
+  /** The outcome when no set matched. @param setIndex the set that came closest; -1 when the flag has no sets. */
   noMatch(reason: SetOffReason, setIndex: number): PreparedOutcome {
     if (setIndex < 0) return this.pick(noSetSlot, () => off('no_group_type', null, undefined))
     const slot = setSlots + setIndex * this.slotsPerSet + setOffReasons.indexOf(reason)
     return this.pick(slot, () => off(reason, setIndex, undefined))
   }
 
-  /** A set matched; -1: without a variant. */
+  /** The outcome when a set matched. @param variantIndex -1 for no variant. */
   match(setIndex: number, variantIndex: number): PreparedOutcome {
     const slot = setSlots + setIndex * this.slotsPerSet + setOffReasons.length + 1 + variantIndex
     const known = this.made[slot]

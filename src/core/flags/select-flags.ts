@@ -44,7 +44,7 @@ export function requestRuntime(source: RequestSource): RequestRuntime {
   return source.hasBrowserHeader ? 'client' : 'unknown'
 }
 
-/** True per position that takes part; null: every flag does, the usual case. */
+/** By position, whether the flag takes part; null in the usual case that every flag does. */
 export function selectFlags(project: CompiledProject, selection: FlagSelection): readonly boolean[] | null {
   const byRuntime = project.hasRuntimeFlags
   const byContext = project.hasContextFlags && selection.contexts.length > 0
@@ -69,7 +69,7 @@ function fitsContexts(flag: CompiledFlag, contexts: ReadonlySet<string>): boolea
   return flag.contexts.length === 0 || flag.contexts.some(context => contexts.has(context))
 }
 
-/** The named flags and, transitively, those they test. Unknown keys are nobody. */
+/** Positions of the named flags and, transitively, of those they test. Unknown keys are passed over. */
 function withDependencies(project: CompiledProject, flagKeys: readonly string[]): Set<number> {
   const found = new Set<number>()
   const open: number[] = []

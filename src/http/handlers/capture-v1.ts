@@ -25,7 +25,7 @@ export interface CaptureV1RouteDependencies {
   readonly decodeThreads: DecodePool
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
-  /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane. Absent: none do. */
+  /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
 }
 

@@ -42,7 +42,7 @@ export interface CaptureRouteDependencies {
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   readonly random: RandomUint32
-  /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane. Absent: none do. */
+  /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
 }
 

@@ -61,7 +61,7 @@ const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies re
 
 /**
  * A part that is asked for and does not exist, or under another name, would be answered 200 whatever became of it. Other
- * parameters are nobody's business: load balancers add some against caches.
+ * parameters do not matter: load balancers add some against caches.
  * Source: ours, docs/operating/overload.md.
  */
 function misreadQuery(query: Query): WireError | null {

@@ -59,7 +59,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     { ...common, method, path: '/array/:token/array.js', handler: withToken(answerBundle) },
   ])
 
-  /** The key of a project is answered whatever it looks like; texts that are nobody's have to look like one. */
+  /** A project's key is answered whatever it looks like; any other text has to look like a key. */
   function withToken(
     answer: (token: string, request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
   ): Route['handler'] {
@@ -85,7 +85,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     sendJson(reply, 200, config.json)
   }
 
-  /** Nobody's token gets a script with everything off: a 404 would stand in the console of the page. */
+  /** A token of no project gets a script with everything off: a 404 would stand in the console of the page. */
   function answerScript(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const known = configOf(token, request)
     const { script, scriptHash } = known ?? prepare(token, offConfig)
@@ -98,7 +98,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const known = configOf(token, request)
     const config = known ?? prepare(token, offConfig)
     const takesGzip = acceptedPackings(request.headers['accept-encoding']).includes('gzip')
-    // What costs more than a copy is done for projects only, not for whatever text somebody sends.
+    // What costs more than a copy is done for projects only, not for any text that is sent.
     const packed = takesGzip && known !== null ? await bundleOf(known) : null
     const answer = packed ?? {
       packing: null,

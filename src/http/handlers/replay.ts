@@ -92,7 +92,7 @@ async function handleReplay(
   answer(reply, await replay.capture(prepared, receivedAtMs), { beacon, random })
 }
 
-/** A request that nobody looks into: its project is known where its key stands outside of its body. */
+/** A request whose body is not read: its project is known where its key stands outside of the body. */
 function keepUnread({ clock, keepRefused }: ReplayRouteDependencies, request: FastifyRequest, error: WireError): void {
   const token = keyBesideBody(request)
   keepRefused({ token, reason: error.code, field: error.attr ?? '', body: '', lane: 'replay' }, clock.nowMs())

@@ -94,7 +94,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
         if (cohort.deleted) return refusal(noSuchCohort)
         const waiting = new AbortController()
         const late = sleep(countWaitMs, 'counting' as const, { ref: false, signal: waiting.signal })
-        // Aborted below, with nobody left to hear of it.
+        // Its timer is aborted below once the race is over, and a rejection then means nothing.
         late.catch(() => undefined)
         const counted = await Promise.race([counter.count(cohort), late]).finally(() => waiting.abort())
         if (counted === 'counting') return answer(202, encodeCohort(cohort, { isCalculating: true }))

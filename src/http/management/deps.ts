@@ -38,7 +38,7 @@ export interface ManagementDeps {
   readonly definitionsReady: (revision: number) => Promise<void>
   /** The one that `createAuthorizer` was given, so that a deleted key ends at once. */
   readonly keyCheck: PersonalKeyCheck
-  /** What this front serves of a project; null: not a project that it knows. */
+  /** What this front serves of a project; null when it knows no such project. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly decide: Pick<DecideService, 'traceEvaluation'>
   readonly liveEvents: Pick<LiveEvents, 'enter'>

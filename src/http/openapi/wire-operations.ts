@@ -15,7 +15,7 @@ export interface WireOperation {
   readonly statuses?: Readonly<Record<number, string>>
   /** Name of the schema of errors; `Error` unless given. */
   readonly error?: string
-  /** By the names of `securitySchemes`; absent: as the access of the route says. */
+  /** Names of `securitySchemes`; when absent they follow from the access of the route. */
   readonly security?: readonly string[]
 }
 

@@ -20,7 +20,7 @@ export const authorSchema = nullable(
 )
 export type AuthorJson = Static<typeof authorSchema>
 
-/** @param label null: nobody's key, so nobody. */
+/** @param label null when no key, and so no person, wrote it. */
 export function encodeAuthor(label: string | null): AuthorJson {
   if (label === null) return null
   const uuid = madeUuid(label)

@@ -45,7 +45,7 @@ export function encodeReplayMessage(replay: Omit<StoredReplay, 'items'>): Replay
 
 /**
  * JSON text of one, in UTF-8: megabytes of it never become a text of ours.
- * @param items JSON text of a list; null: they are gone.
+ * @param items JSON text of a list; null when they are gone.
  */
 export function encodeReplayMessageWithItems(replay: Omit<StoredReplay, 'items'>, items: Uint8Array | null): Buffer {
   const head = JSON.stringify(encodeReplayMessage(replay)).slice(0, -1)
