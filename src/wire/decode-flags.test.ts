@@ -2,11 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import lzString from 'lz-string'
-import { cpuMs } from '../../tests/support/cpu-time.ts'
 import { decideErrors } from './decide-errors.ts'
 import { parseDecideQuery } from './decide-query.ts'
 import type { DecideContext } from './decide-request.ts'
-import { decodeFlags, decodeFlagsInline, inlineFlagsBytesMax, packFlags, unpackFlags } from './decode-flags.ts'
+import {
+  decodeFlags,
+  decodeFlagsInline,
+  inlineFlagsBytesMax,
+  inlineLiteralCharsMax,
+  packFlags,
+  unpackFlags,
+} from './decode-flags.ts'
 import type { FlagsBody } from './flags-body.ts'
 
 const query = parseDecideQuery({}, 'flags')
@@ -72,12 +78,29 @@ describe('number literals to keep', () => {
     assert.ok(decodeFlagsInline(bodyOf(requestText(`{"a":[${'10,'.repeat(10_000)}"1.0"]}`)), context).ok)
   })
 
-  it('hold the event loop no longer than a large request without any', () => {
-    const worst = bodyOf(requestText(`[${'0,'.repeat(7_900)}1.0]`))
-    const over = bodyOf(requestText(`[${'0,'.repeat(16_000)}1.0]`))
-    const thread = cpuMs(() => decodeFlags(over, context))
-    assert.ok(cpuMs(() => decodeFlagsInline(worst, context)) < thread)
-    assert.ok(cpuMs(() => decodeFlagsInline(over, context)) < thread / 4)
+  it('have the event loop look at a value each for 2 characters of a short text, and parse nothing of a longer one', t => {
+    let lookedAt = 0
+    const { parse } = JSON
+    const parses = t.mock.method(
+      JSON,
+      'parse',
+      (text: string, reviver?: (this: unknown, ...entry: unknown[]) => unknown) =>
+        parse(
+          text,
+          reviver &&
+            function (this: unknown, ...entry: unknown[]) {
+              lookedAt++
+              return reviver.apply(this, entry)
+            },
+        ),
+    ).mock
+    const worst = bodyOf(requestText(`{"a":[${'0,'.repeat(7_900)}1.0]}`))
+    assert.ok(decodeFlagsInline(worst, context).ok)
+    assert.ok(lookedAt > 7_900 && lookedAt < inlineLiteralCharsMax / 2, `${lookedAt} values`)
+    parses.resetCalls()
+    const over = bodyOf(requestText(`{"a":[${'0,'.repeat(16_000)}1.0]}`))
+    assert.deepEqual(decodeFlagsInline(over, context), tooMuchWork)
+    assert.equal(parses.callCount(), 0)
   })
 })
 

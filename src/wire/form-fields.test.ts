@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { cpuMs } from '../../tests/support/cpu-time.ts'
+import { takesAtMost } from '../../tests/support/cpu-time.ts'
 import { formField, isRepeatedField } from './form-fields.ts'
 
 describe('fields of a form', () => {
@@ -20,22 +20,22 @@ describe('fields of a form', () => {
     assert.equal(isRepeatedField('ip=1', 'data'), false)
   })
 
-  it('are found in time among a million others', () => {
-    const form = `${'a&'.repeat(1_000_000)}data=x`
+  it('are found in time among hundreds of thousands of others', () => {
+    const form = `${'a&'.repeat(300_000)}data=x`
     assert.equal(formField(form, 'data'), 'x')
     assert.equal(formField(form, 'token'), null)
-    const taken = cpuMs(() => formField(form, 'data'))
-    const passed = cpuMs(() => form.replaceAll('&', '='))
-    assert.ok(
-      taken < 20 * passed,
-      `${taken} ms, a parser of the whole takes hundreds of times the ${passed} ms of a pass`,
-    )
+    const find = () => void formField(form, 'data')
+    const pass = () => void form.replaceAll('&', '=')
+    // A parser of the whole takes hundreds of times as long as a pass.
+    assert.ok(takesAtMost(10, find, pass))
   })
 
   it('cost the same for each byte, whatever stands in them', () => {
-    const plain = cpuMs(() => formField(`data=${'a%20'.repeat(250_000)}`, 'data'))
-    for (const text of ['+', '+a', '%', '%2', '%zz', '&a'])
-      assert.ok(cpuMs(() => formField(`data=${text.repeat(1_000_000 / text.length)}`, 'data')) < 10 * plain + 20, text)
+    const read = (text: string) => {
+      const form = `data=${text.repeat(1_000_000 / text.length)}`
+      return () => void formField(form, 'data')
+    }
+    for (const text of ['+', '+a', '%', '%2', '%zz', '&a']) assert.ok(takesAtMost(8, read(text), read('a%20')), text)
   })
 
   it('are decoded as every browser does', () => {

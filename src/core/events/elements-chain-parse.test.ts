@@ -49,7 +49,7 @@ test('empty and broken text end quietly', () => {
 
 test('reads a long attribute list in linear time', () => {
   const parse = (times: number) => {
-    const chain = `a:${'k="v"'.repeat(4_000 * times)}`
+    const chain = `a:${'k="v"'.repeat(1_000 * times)}`
     return () => void parseElementsChain(chain)
   }
   assert.ok(isLinear(parse))
