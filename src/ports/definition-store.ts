@@ -5,14 +5,21 @@ import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
 export interface DefinitionStore {
   /** Cheap enough to ask five times a second. */
   revision(): Promise<StoredRevision>
-  /** Every project changed after `revision`, whole; deleted ones by id. `loadChanges(-1)` is everything. */
-  loadChanges(revision: number): Promise<DefinitionChanges>
+  /**
+   * Every project changed after `revision`, whole; deleted ones by id. `loadChanges(-1)` is everything.
+   * @param held what the caller has from earlier answers of the same epoch. Flags and cohorts that have not changed since are
+   *   not read again: they are the same objects in the answer. Absent: the caller has nothing.
+   */
+  loadChanges(revision: number, held?: HeldDefinitions): Promise<DefinitionChanges>
   /**
    * Where the store is told of commits: calls with each new revision, whoever wrote it. Some may be missed while the store
    * is away, so the revision is asked for as well.
    */
   onChange?(listener: (revision: number) => void): void
 }
+
+/** The definitions of a project, or null. */
+export type HeldDefinitions = (projectId: number) => ProjectDefinitions | null
 
 export interface StoredRevision {
   /** The instance's revision, one higher with every write that concerns evaluation. */

@@ -61,7 +61,7 @@ const complaintPauseMs = 10_000
 /** Loads everything, then follows. @throws PortError when the first load fails. */
 export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>): Promise<DefinitionCache<T>> {
   const byToken = new Map<string, T>()
-  const byId = new Map<number, { token: string; secretHashes: readonly string[]; compiled: T }>()
+  const byId = new Map<number, { definitions: ProjectDefinitions; compiled: T }>()
   const bySecretHash = new Map<string, T>()
   let served = -1
   let servedEpoch: string | undefined
@@ -151,7 +151,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     // Asked before: definitions that are of a later epoch than they say are loaded once more.
     const { epoch } = await options.store.revision()
     const isEverything = startsOver || epoch !== servedEpoch
-    const changes = await options.store.loadChanges(isEverything ? -1 : served)
+    // Another epoch may give the versions of definitions a second time, for others: nothing is held from the one before.
+    const changes = isEverything
+      ? await options.store.loadChanges(-1)
+      : await options.store.loadChanges(served, projectId => byId.get(projectId)?.definitions ?? null)
     const compiledOf = new Map<ProjectDefinitions, T>()
     for (const definitions of changes.projects) {
       const previous = byId.get(definitions.project.id)?.compiled ?? null
@@ -169,10 +172,9 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
       const { id, apiToken } = definitions.project
       const compiled = compiledOf.get(definitions)!
       forget(id)
-      const { secretKeyHashes: secretHashes } = definitions
-      byId.set(id, { token: apiToken, secretHashes, compiled })
+      byId.set(id, { definitions, compiled })
       byToken.set(apiToken, compiled)
-      for (const secretHash of secretHashes) bySecretHash.set(secretHash, compiled)
+      for (const secretHash of definitions.secretKeyHashes) bySecretHash.set(secretHash, compiled)
     }
     const isOther = isEverything || changes.revision !== served
     served = changes.revision
@@ -191,8 +193,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   function forget(projectId: number): void {
     const known = byId.get(projectId)
     if (known === undefined) return
-    if (byToken.get(known.token) === known.compiled) byToken.delete(known.token) // the key may be another project's by now
-    for (const secretHash of known.secretHashes) bySecretHash.delete(secretHash)
+    const { definitions, compiled } = known
+    const { apiToken } = definitions.project
+    if (byToken.get(apiToken) === compiled) byToken.delete(apiToken) // the key may be another project's by now
+    for (const secretHash of definitions.secretKeyHashes) bySecretHash.delete(secretHash)
     byId.delete(projectId)
   }
 }

@@ -4,26 +4,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { NewCohort } from '#ports/cohort-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
-import { aMapping, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { aMapping, aNewCohort, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 /** In the order of their numbers, as persons that are written together may get their ids. */
 const uuidOf = (index: number) => `abcdef00-0000-5000-8000-${String(index).padStart(12, '0')}`
-
-function aNewCohort(over: Partial<NewCohort> = {}): NewCohort {
-  return {
-    projectId: 1,
-    name: 'Beta',
-    description: '',
-    isStatic: false,
-    filters: { properties: { type: 'OR', values: [] } },
-    createdAtMs: 5,
-    createdBy: null,
-    ...over,
-  }
-}
 
 /** Persons 1 to `count` of project 1, `user-1` leading to the first, and one of project 2. */
 async function addPersons({ chunkStore }: ManagementHarness, count: number): Promise<void> {

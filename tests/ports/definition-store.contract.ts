@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { noQuotas } from '#core/project.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { DefinitionChanges, DefinitionStore, HeldDefinitions } from '#ports/definition-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
-import { aNewFlag, aNewProject, chunkChanges } from '../support/state-builders.ts'
+import { aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/state-builders.ts'
 
 export interface DefinitionHarness {
   readonly definitions: DefinitionStore
@@ -67,6 +67,49 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       )
     })
 
+    it('reads again only the flags and cohorts that changed since what the caller holds', async t => {
+      const { definitions, management } = await open(t)
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
+      for (let id = 1; id <= 10; id++) await management.createFlag(aNewFlag({ key: `f${id}` }))
+      for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort({ name: `c${id}` }), {})
+      const before = await definitions.loadChanges(-1)
+      await management.createFlag(aNewFlag({ key: 'new' }))
+      await management.updateFlag(1, 7, { active: false, updatedAtMs: 1 }, { changedBy: null })
+      await management.updateFlag(1, 8, { deleted: true, updatedAtMs: 1 }, { changedBy: null })
+      await management.updateCohort(1, 2, { filters: { properties: {} }, updatedAtMs: 1 }, {})
+      await management.updateCohort(1, 3, { deleted: true, updatedAtMs: 1 }, {})
+      await management.createFlag(aNewFlag({ key: 'of the other', projectId: 2 }))
+      const after = await definitions.loadChanges(before.revision, heldFrom(before))
+
+      // What the objects hold is what a caller that has nothing is given.
+      assert.deepEqual(after, await definitions.loadChanges(before.revision))
+      assert.deepEqual(readAgain(before, after), {
+        1: { flags: ['f7', 'new'], cohorts: ['c2'] },
+        2: { flags: ['of the other'], cohorts: [] },
+      })
+      await management.updateProject(1, { quotas: { ...noQuotas, events: 0 } })
+      const settings = await definitions.loadChanges(after.revision, heldFrom(after))
+      assert.deepEqual(readAgain(after, settings), { 1: { flags: [], cohorts: [] } })
+    })
+
+    it('gives what a caller holds of a project and a restored flag once more, and a project it does not hold whole', async t => {
+      const { definitions, management } = await open(t)
+      await management.createProject(aNewProject({ apiToken: 'phc_1' }))
+      for (const key of ['a', 'b', 'c']) await management.createFlag(aNewFlag({ key }))
+      await management.updateFlag(1, 2, { deleted: true, updatedAtMs: 1 }, { changedBy: null })
+      const before = await definitions.loadChanges(-1)
+      await management.updateFlag(1, 2, { deleted: false, updatedAtMs: 2 }, { changedBy: null })
+      await management.createProject(aNewProject({ apiToken: 'phc_2' }))
+      await management.createFlag(aNewFlag({ key: 'd', projectId: 2 }))
+      const after = await definitions.loadChanges(before.revision, heldFrom(before))
+      assert.deepEqual(
+        after.projects.map(({ flags }) => flags.map(({ key }) => key)),
+        [['a', 'b', 'c'], ['d']],
+      )
+      assert.deepEqual(readAgain(before, after), { 1: { flags: ['b'], cohorts: [] }, 2: { flags: ['d'], cohorts: [] } })
+    })
+
     it('gives group types as soon as the worker has made them', async t => {
       const { definitions, management, chunkStore } = await open(t)
       await management.createProject(aNewProject())
@@ -92,4 +135,22 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
       assert.deepEqual(changes, { revision: revision + 1, projects: [], deletedProjectIds: [1] })
     })
   })
+}
+
+function heldFrom({ projects }: DefinitionChanges): HeldDefinitions {
+  return projectId => projects.find(({ project }) => project.id === projectId) ?? null
+}
+
+/** Per project, the flags and cohorts of `after` that are not the very objects of `before`. */
+function readAgain(before: DefinitionChanges, after: DefinitionChanges) {
+  const known = new Set<object>(before.projects.flatMap(({ flags, cohorts }) => [...flags, ...cohorts]))
+  return Object.fromEntries(
+    after.projects.map(({ project, flags, cohorts }) => [
+      project.id,
+      {
+        flags: flags.filter(flag => !known.has(flag)).map(({ key }) => key),
+        cohorts: cohorts.filter(cohort => !known.has(cohort)).map(({ name }) => name),
+      },
+    ]),
+  )
 }

@@ -5,6 +5,7 @@ import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
+import type { NewCohort } from '#ports/cohort-store.ts'
 import type { NewFlag, NewProject } from '#ports/management-store.ts'
 
 let count = 0
@@ -46,6 +47,19 @@ export function aNewFlag(over: Partial<NewFlag> = {}): NewFlag {
     isRemoteConfiguration: false,
     tags: [],
     createdAtMs: 1_700_000_000_000,
+    createdBy: null,
+    ...over,
+  }
+}
+
+export function aNewCohort(over: Partial<NewCohort> = {}): NewCohort {
+  return {
+    projectId: 1,
+    name: 'Beta',
+    description: '',
+    isStatic: false,
+    filters: { properties: { type: 'OR', values: [] } },
+    createdAtMs: 5,
     createdBy: null,
     ...over,
   }

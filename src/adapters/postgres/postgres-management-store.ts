@@ -57,9 +57,9 @@ export function openPostgresManagementStore(options: {
   const { close: _, ...store } = sqlManagementStore(kyselyOn(pool, 'one_by_one'), postgresPortError)
   return {
     ...retrying(store),
-    loadChanges: async revision => {
+    loadChanges: async (revision, held) => {
       try {
-        return await loadDefinitionChanges(snapshots, revision)
+        return await loadDefinitionChanges(snapshots, revision, held)
       } catch (cause) {
         throw postgresPortError(cause)
       }

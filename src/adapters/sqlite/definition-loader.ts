@@ -1,13 +1,26 @@
 // What a state thread reads definitions with: a connection of its own, so that a load neither waits for a write nor takes
 // the lock of one.
 
-import { loadDefinitionChanges } from '#adapters/sql/definition-queries.ts'
+import {
+  listChangedProjectIds,
+  loadDefinitionChanges,
+  readDefinitionChanges,
+} from '#adapters/sql/definition-queries.ts'
+import type { HeldVersions, ReadChanges } from '#adapters/sql/held-definitions.ts'
 import { rethrowing } from '#adapters/sql/rethrowing.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
+import type { DefinitionStore, HeldDefinitions } from '#ports/definition-store.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 import { openStateForReading, statePortError } from './open-sqlite.ts'
 
-export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'> {
+/** For a caller in another thread: it asks which projects changed, and says what it holds of those. */
+export interface DefinitionReader {
+  /** Those that exist, by id. */
+  listChangedProjects(revision: number): Promise<readonly number[]>
+  /** @param held by project id; a project that is missing is read whole. */
+  readChanges(revision: number, held: readonly (readonly [projectId: number, HeldVersions])[]): Promise<ReadChanges>
+}
+
+export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'>, DefinitionReader {
   close(): Promise<void>
 }
 
@@ -15,7 +28,15 @@ export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'> {
 export function openDefinitionLoader(options: { dataFolder: string }): DefinitionLoader {
   const db = kyselyOn(openStateForReading(options.dataFolder), 'deferred')
   return rethrowing(
-    { loadChanges: (revision: number) => loadDefinitionChanges(db, revision), close: () => db.destroy() },
+    {
+      loadChanges: (revision: number, held?: HeldDefinitions) => loadDefinitionChanges(db, revision, held),
+      listChangedProjects: (revision: number) => listChangedProjectIds(db, revision),
+      readChanges: (revision, held) => {
+        const versions = new Map(held)
+        return readDefinitionChanges(db, revision, projectId => versions.get(projectId) ?? null)
+      },
+      close: () => db.destroy(),
+    } satisfies DefinitionLoader,
     statePortError,
   )
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { ReadChanges } from '#adapters/sql/held-definitions.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { DefinitionChanges } from '#ports/definition-store.ts'
 import { aCohort, aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
 import { type PackedChanges, packDefinitions, unpackDefinitions } from './definition-texts.ts'
 
-function changesOf(flagCount: number, filters: string): DefinitionChanges {
+function changesOf(flagCount: number, filters: string): ReadChanges {
   const flags = Array.from({ length: flagCount }, (_, index) => ({
     ...aNewFlag({ key: `f${index}`, filters: parseJson(filters) as JsonObject }),
     ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0 },
@@ -13,13 +13,18 @@ function changesOf(flagCount: number, filters: string): DefinitionChanges {
   const none = { groupTypes: [], earlyAccessFeatures: [], surveys: [], secretKeyHashes: [] }
   return {
     revision: 3,
-    projects: [{ project: aProject(), revision: 3, flags, cohorts: [aCohort()], ...none }],
+    projects: [
+      {
+        read: { project: aProject(), revision: 3, flags, cohorts: [aCohort()], ...none },
+        gone: { flags: [7], cohorts: [] },
+      },
+    ],
     deletedProjectIds: [9],
   }
 }
 
 /** As between threads. */
-function sent(changes: DefinitionChanges): PackedChanges {
+function sent(changes: ReadChanges): PackedChanges {
   return parseJson(JSON.stringify(packDefinitions(changes))) as unknown as PackedChanges
 }
 

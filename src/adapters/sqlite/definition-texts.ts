@@ -2,33 +2,33 @@
 // reads thousands of them in turns, and a kept number literal slows down the reading of its own flag alone.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ReadChanges, ReadProject } from '#adapters/sql/held-definitions.ts'
 import { parseJson } from '#core/json.ts'
-import type { DefinitionChanges } from '#ports/definition-store.ts'
 
-type Changed = DefinitionChanges['projects'][number]
-type Lists = Pick<Changed, 'flags' | 'cohorts' | 'surveys'>
+type Read = ReadProject['read']
+type Lists = Pick<Read, 'flags' | 'cohorts' | 'surveys'>
 type Packed<T extends readonly unknown[]> = { readonly [I in keyof T]: string }
-type PackedProject = Omit<Changed, keyof Lists> & { readonly [K in keyof Lists]: Packed<Lists[K]> }
+type PackedProject = Omit<ReadProject, 'read'> & {
+  readonly read: Omit<Read, keyof Lists> & { readonly [K in keyof Lists]: Packed<Lists[K]> }
+}
 
-export type PackedChanges = Omit<DefinitionChanges, 'projects'> & { readonly projects: readonly PackedProject[] }
+export type PackedChanges = Omit<ReadChanges, 'projects'> & { readonly projects: readonly PackedProject[] }
 
 /** The main thread's turn ends after so long. */
 const sliceMs = 10
 
-export function packDefinitions(changes: DefinitionChanges): PackedChanges {
+export function packDefinitions(changes: ReadChanges): PackedChanges {
   const pack = (items: readonly object[]) => items.map(item => JSON.stringify(item))
   return {
     ...changes,
-    projects: changes.projects.map(project => ({
-      ...project,
-      flags: pack(project.flags),
-      cohorts: pack(project.cohorts),
-      surveys: pack(project.surveys),
+    projects: changes.projects.map(({ read, gone }) => ({
+      read: { ...read, flags: pack(read.flags), cohorts: pack(read.cohorts), surveys: pack(read.surveys) },
+      gone,
     })),
   }
 }
 
-export async function unpackDefinitions(changes: PackedChanges): Promise<DefinitionChanges> {
+export async function unpackDefinitions(changes: PackedChanges): Promise<ReadChanges> {
   let sliceEndMs = performance.now() + sliceMs
   const unpack = async <T>(texts: readonly string[]): Promise<T[]> => {
     const items: T[] = []
@@ -40,13 +40,12 @@ export async function unpackDefinitions(changes: PackedChanges): Promise<Definit
     }
     return items
   }
-  const projects: Changed[] = []
-  for (const project of changes.projects)
-    projects.push({
-      ...project,
-      flags: await unpack(project.flags),
-      cohorts: await unpack(project.cohorts),
-      surveys: await unpack(project.surveys),
-    })
+  const projects: ReadProject[] = []
+  for (const { read, gone } of changes.projects) {
+    const flags = await unpack<Read['flags'][number]>(read.flags)
+    const cohorts = await unpack<Read['cohorts'][number]>(read.cohorts)
+    const surveys = await unpack<Read['surveys'][number]>(read.surveys)
+    projects.push({ read: { ...read, flags, cohorts, surveys }, gone })
+  }
   return { ...changes, projects }
 }

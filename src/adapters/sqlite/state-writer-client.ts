@@ -1,13 +1,17 @@
 // The front's management store, and what its definitions are loaded with: every call goes to a thread, so that neither a
 // sync nor a search ever stops the main thread, nor is Kysely loaded in it. Searches have a thread of their own, started by the first of them, so that they never hold up a write.
 
+import { versionsOf, withHeld } from '#adapters/sql/held-definitions.ts'
+import type { DefinitionStore } from '#ports/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
+import type { DefinitionReader } from './definition-loader.ts'
 import { type PackedChanges, unpackDefinitions } from './definition-texts.ts'
 import { writerWaitMs } from './open-sqlite.ts'
 import { type StateThread, startStateThread } from './state-thread.ts'
 import { type StateCalls, type StateMethod, stateMethods } from './state-writer-protocol.ts'
 
-export type StateWriter = StateCalls & { close(): Promise<void> }
+export type StateWriter = Omit<StateCalls, keyof DefinitionReader> &
+  Pick<DefinitionStore, 'loadChanges'> & { close(): Promise<void> }
 
 /**
  * Starts the thread and brings the state up to the newest schema; open everything else that reads it afterwards.
@@ -42,9 +46,19 @@ export async function openStateWriter(options: {
     const method = name as StateMethod
     return [method, (...args: unknown[]) => (thread === 'search' ? callSearch(method, args) : state.call(method, args))]
   })
+  const { listChangedProjects, readChanges, ...calls } = Object.fromEntries(methods) as StateCalls
   return {
-    ...(Object.fromEntries(methods) as StateCalls),
-    loadChanges: async revision => unpackDefinitions((await state.call('loadChanges', [revision])) as PackedChanges),
+    ...calls,
+    async loadChanges(revision, held = () => null) {
+      const changed = revision < 0 ? [] : await listChangedProjects(revision)
+      // What was held when the thread was asked; a project that changes meanwhile, it reads whole.
+      const ofChanged = new Map(changed.map(projectId => [projectId, held(projectId)]))
+      const versions = [...ofChanged].flatMap(([id, found]) =>
+        found === null ? [] : [[id, versionsOf(found)] as const],
+      )
+      const packed = (await readChanges(revision, versions)) as unknown as PackedChanges
+      return withHeld(await unpackDefinitions(packed), projectId => ofChanged.get(projectId) ?? null)
+    },
     async close() {
       await search?.close()
       await state.close()

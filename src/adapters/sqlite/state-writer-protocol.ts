@@ -2,13 +2,13 @@
 // Messages are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
 import { type JsonValue, parseJson } from '#core/json.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import type { DefinitionReader } from './definition-loader.ts'
 
 /** What the threads serve together; the fronts' definitions are read and their rows of experience continuity written there as well. */
-export type StateCalls = Omit<ManagementStore, 'close'> & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
+export type StateCalls = Omit<ManagementStore, 'close'> & DefinitionReader & HashKeyOverrideWriter
 export type StateMethod = keyof StateCalls
 
 /**
@@ -91,7 +91,8 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   findEventStoreMark: 'state',
   saveEventStoreMark: 'state',
   listOverrides: 'state',
-  loadChanges: 'state',
+  listChangedProjects: 'state',
+  readChanges: 'state',
   keepHashKey: 'state',
 }
 

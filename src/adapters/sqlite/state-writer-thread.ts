@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { DefinitionChanges } from '#ports/definition-store.ts'
+import type { ReadChanges } from '#adapters/sql/held-definitions.ts'
 import { PortError } from '#ports/port-error.ts'
 import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
@@ -31,7 +31,8 @@ try {
   const hashKeys = access === 'write' ? openHashKeyWriter({ dataFolder }) : null
   const calls: StateCalls = {
     ...store,
-    loadChanges: definitions.loadChanges,
+    listChangedProjects: definitions.listChangedProjects,
+    readChanges: definitions.readChanges,
     keepHashKey: hashKeys?.keepHashKey ?? refuseToWrite,
   }
   port.on('message', (message: string | null) => {
@@ -53,7 +54,7 @@ async function serve(calls: StateCalls, message: string): Promise<void> {
   const { id, method, args } = decodeCall(message)
   try {
     const found = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
-    const value = method === 'loadChanges' ? packDefinitions(found as DefinitionChanges) : found
+    const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found
     port!.postMessage(encodeAnswer({ id, value: value ?? null }))
   } catch (cause) {
     port!.postMessage(encodeAnswer({ id, failure: failureOf(cause) }))
