@@ -8,7 +8,8 @@ export interface DefinitionStore {
   /**
    * Every project changed after `revision`, whole; deleted ones by id. `loadChanges(-1)` is everything.
    * @param held what the caller has from earlier answers of the same epoch. Flags and cohorts that have not changed since are
-   *   not read again: they are the same objects in the answer. Absent: the caller has nothing.
+   *   not read again: they are the same objects in the answer, with the count of members that a cohort had then. Absent: the caller has
+   *   nothing.
    */
   loadChanges(revision: number, held?: HeldDefinitions): Promise<DefinitionChanges>
   /**

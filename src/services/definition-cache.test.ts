@@ -150,6 +150,37 @@ describe('the definition cache', () => {
     assert.equal(cache.findByToken('phc_back'), 45)
   })
 
+  it('tells the store what it serves, and nothing of another epoch', async t => {
+    let current = { revision: 1, epoch: 'before' }
+    const told: (readonly [number, ProjectDefinitions | null])[] = []
+    const store: DefinitionStore = {
+      revision: async () => current,
+      loadChanges: async (after, held) => {
+        told.push([after, held?.(1) ?? null])
+        return { ...current, projects: [definitionsOf(1, 'phc_a', current.revision)], deletedProjectIds: [] }
+      },
+    }
+    const loaded: ProjectDefinitions[] = []
+    const compile = (definitions: ProjectDefinitions) => loaded.push(definitions)
+    const cache = await startDefinitionCache({ ...options, store, compile })
+    t.after(() => cache.close())
+    current = { revision: 2, epoch: 'before' }
+    await cache.catchUp(2)
+    current = { revision: 3, epoch: 'after' }
+    await cache.catchUp(3)
+    current = { revision: 4, epoch: 'after' }
+    await cache.catchUp(4)
+    assert.deepEqual(
+      told.map(([after, held]) => [after, held === null ? null : loaded.indexOf(held)]),
+      [
+        [-1, null],
+        [1, 0],
+        [-1, null],
+        [3, 2],
+      ],
+    )
+  })
+
   it('serves what another process wrote in another epoch, without a write of its own', async t => {
     let current = { revision: 50, epoch: 'before' }
     let token = 'phc_a'

@@ -128,7 +128,7 @@ describe('an instance whose state is in PostgreSQL', { skip: noPostgres() }, () 
     })
     assert.equal((await decide()).featureFlags.late, true)
     // As another front would write it.
-    await postgres.query(`UPDATE feature_flag SET active = 0 WHERE id = ${flag.id}`, [], url)
+    await postgres.query(`UPDATE feature_flag SET active = 0, version = version + 1 WHERE id = ${flag.id}`, [], url)
     await postgres.query(
       `WITH bumped AS (UPDATE revision SET value = value + 1 RETURNING value)
         UPDATE project SET revision = bumped.value FROM bumped`,

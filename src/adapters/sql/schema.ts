@@ -71,6 +71,7 @@ export interface FlagTable {
   filters: string
   active: number
   deleted: number
+  /** Every write raises it: a front reads a flag again only when it holds another version. */
   version: number
   ensure_experience_continuity: number
   bucketing_identifier: string | null
@@ -164,6 +165,7 @@ export interface CohortTable {
   is_static: number
   filters: string
   deleted: number
+  /** Every write raises it, save those of the count: a front reads a cohort again only when it holds another version. */
   version: number
   /** Null until it was counted; of `counted_at`. */
   member_count: number | null

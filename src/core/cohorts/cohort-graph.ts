@@ -143,16 +143,28 @@ export class CohortGraph {
   }
 }
 
+type ReadFilters = Pick<CohortNode, 'tree' | 'unreadable'>
+
+/** Kept as long as the cohort itself, which lives on in newer definitions until it changes. */
+const readFiltersOf = new WeakMap<Cohort, ReadFilters>()
+
 function readNode(cohort: Cohort): OpenNode {
-  const node: OpenNode = { cohort, tree: null, unreadable: null, fault: null, reachesFlags: true }
-  if (cohort.isStatic) return node
+  let read = readFiltersOf.get(cohort)
+  if (read === undefined) {
+    read = readFilters(cohort)
+    readFiltersOf.set(cohort, read)
+  }
+  return { cohort, ...read, fault: null, reachesFlags: true }
+}
+
+function readFilters(cohort: Cohort): ReadFilters {
+  if (cohort.isStatic) return { tree: null, unreadable: null }
   try {
-    node.tree = readCohortTree(cohort.filters)
+    return { tree: readCohortTree(cohort.filters), unreadable: null }
   } catch (cause) {
     if (!(cause instanceof UnreadableFilters)) throw cause
-    node.unreadable = cause.message
+    return { tree: null, unreadable: cause.message }
   }
-  return node
 }
 
 function cohortIdsOf(node: CohortNode): readonly number[] {

@@ -73,7 +73,7 @@ export class ProjectCohorts implements CompiledCohorts {
   private takenOver({ cohort, tree, fault }: CohortNode): CohortEntry | null {
     const entry = this.previous?.entries.get(cohort.id)
     if (entry === undefined || !entry.compiled.ok || fault !== null) return null
-    if (entry.cohort.isStatic !== cohort.isStatic || !isSameJson(entry.cohort.filters, cohort.filters)) return null
+    if (!isSameCohort(entry.cohort, cohort)) return null
     const areOthersSame = tree?.cohortIds.every(id => this.compiled(id) === this.previous!.compiled(id)) ?? true
     const areFlagsSame = this.positionsOf(tree).every((position, index) => position === entry.positions[index])
     return areOthersSame && areFlagsSame ? entry : null
@@ -165,6 +165,11 @@ export class ProjectCohorts implements CompiledCohorts {
     if (!other.ok) throw new Error(`the cohort ${id} was to be compiled before`)
     return other.value.program
   }
+}
+
+/** In all that compiling it reads. */
+function isSameCohort(a: Cohort, b: Cohort): boolean {
+  return a === b || (a.isStatic === b.isStatic && isSameJson(a.filters, b.filters))
 }
 
 function known(program: CohortProgram, needs: FlagNeeds, weight: number): KnownCohort {

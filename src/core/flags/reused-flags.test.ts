@@ -144,6 +144,35 @@ describe('a project that is compiled again', () => {
     assert.equal(third.flags[0], first.flags[0])
   })
 
+  it('looks into no flag or cohort that is the very object of before', () => {
+    const world = emptyWorld()
+    for (let id = 1; id <= 100; id++) world.flags.set(id, on(pro, cohortFilter(1)))
+    world.cohorts.set(1, cohortOf(cohortFilter(2))).set(2, cohortOf(pro))
+    let readCount = 0
+    const counted = <T extends { filters: JsonObject }>(item: T): T => {
+      const { filters } = item
+      return Object.defineProperty(item, 'filters', {
+        enumerable: true,
+        get: () => {
+          readCount++
+          return filters
+        },
+      })
+    }
+    const definitions = definitionsOf(world)
+    const before = { ...definitions, flags: definitions.flags.map(counted), cohorts: definitions.cohorts.map(counted) }
+    const first = compileProject(before)
+    assert.ok(readCount >= 102, `${readCount} read at first`)
+
+    readCount = 0
+    world.flags.set(101, on(pro, cohortFilter(1)))
+    const { flags } = definitionsOf(world)
+    const second = compileProject({ ...before, flags: [...before.flags, counted(flags.at(-1)!)] }, first)
+    assert.equal(second.compiledFlagCount, 1)
+    assert.equal(readCount, 1, 'the new flag alone')
+    assertSame(second, compileProject(definitionsOf(world)))
+  })
+
   it('compiles the flags that reach a cohort which changed, directly or not, and no others', () => {
     const world = emptyWorld()
     world.cohorts

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { versionsOf } from '#adapters/sql/held-definitions.ts'
+import { aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/state-builders.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { openDefinitionLoader } from './definition-loader.ts'
+import { migrateSqlite } from './kysely-on-sqlite.ts'
+import { openStateForWriting } from './open-sqlite.ts'
+import { openSqliteManagementStore } from './sqlite-management-store.ts'
+
+it('parses no row of a flag or cohort that the caller holds, however many there are', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  const loader = openDefinitionLoader({ dataFolder })
+  const database = openStateForWriting(dataFolder, 0)
+  t.after(async () => {
+    database.close()
+    await loader.close()
+    await management.close()
+  })
+  await management.createProject(aNewProject())
+  for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }))
+  for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), {})
+  const { revision, projects } = await loader.loadChanges(-1)
+  const held = versionsOf(projects[0]!)
+  assert.deepEqual([held.flags.length, held.cohorts.length], [40, 3])
+
+  // No row but those of what is written from here on can be read any more.
+  database.exec(`UPDATE feature_flag SET filters = '{'; UPDATE cohort SET filters = '{'`)
+  await management.createFlag(aNewFlag({ key: 'new' }))
+  assert.deepEqual(await loader.listChangedProjects(revision), [1])
+  const changes = await loader.readChanges(revision, [[1, held]])
+  assert.deepEqual(
+    changes.projects.map(({ read, gone }) => [read.flags.map(({ key }) => key), read.cohorts, gone]),
+    [[['new'], [], { flags: [], cohorts: [] }]],
+  )
+  await assert.rejects(loader.readChanges(revision, []), { name: 'PortError', code: 'corrupt' })
+})
+
+it('reads the rows of many changed flags in bounded queries', async t => {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  const loader = openDefinitionLoader({ dataFolder })
+  const database = openStateForWriting(dataFolder, 0)
+  t.after(async () => {
+    database.close()
+    await loader.close()
+    await management.close()
+  })
+  await management.createProject(aNewProject())
+  await management.createFlag(aNewFlag({ key: 'f1' }))
+  const { revision, projects } = await loader.loadChanges(-1)
+  const columns = Object.keys(database.prepare('SELECT * FROM feature_flag').get() as object)
+  const copied = columns.map(name => (name === 'id' ? 'n' : name === 'key' ? `'f' || n` : name)).join(', ')
+  database.exec(`WITH RECURSIVE numbers (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1201)
+    INSERT INTO feature_flag (${columns.join(', ')}) SELECT ${copied} FROM feature_flag, numbers`)
+  await management.updateProject(1, { name: 'other' })
+  const { flags } = (await loader.loadChanges(revision, () => projects[0]!)).projects[0]!
+  assert.deepEqual(
+    flags.map(({ id, key }) => [id, key]),
+    Array.from({ length: 1_201 }, (_, index) => [index + 1, `f${index + 1}`]),
+  )
+  assert.equal(flags[0], projects[0]!.flags[0])
+})
