@@ -45,7 +45,10 @@ export interface CohortStore {
   findCohort(projectId: number, cohortId: number): Promise<Cohort | null>
   /** Without deleted ones, newest first; `search` looks in names, whatever their case. */
   listCohorts(projectId: number, query: { limit: number; offset: number; search?: string }): Promise<Page<Cohort>>
-  /** Which flags and cohorts there are, not deleted, and what each refers to; at least as new as its `revision`. */
+  /**
+   * Which flags, cohorts and group types there are, not deleted nor being deleted, and what each refers to; at least as new as
+   * its `revision`.
+   */
   findLinks(projectId: number): Promise<DefinitionLinks>
 
   /** Adding a member again changes nothing. `not_static` also for one that is deleted or does not exist. */

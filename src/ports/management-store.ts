@@ -164,14 +164,21 @@ export interface PersonQueryStore {
 /** A group as it is shown: `propertiesJson` is the text that is stored. */
 export type GroupView = Omit<Group, 'marks' | 'properties'> & { readonly propertiesJson: string }
 
+/** So many flags in the way of a deletion are enough to know of. */
+export const namedFlagsMax = 20
+
 export interface GroupQueryStore {
   /** Those that are being deleted too. */
   listGroupTypes(projectId: number): Promise<readonly GroupType[]>
   /**
    * From now on nothing is stored under the type and no definition has it. Its groups are still there, and its index is
-   * taken, until `deleteGroupsOfType` says that all are gone. Repeatable.
+   * taken, until `deleteGroupsOfType` says that all are gone. Repeatable. While flags use the type nothing is done: then the
+   * answer has their keys, of inactive ones too, but no more than `namedFlagsMax`.
    */
-  startDeletingGroupType(projectId: number, typeIndex: number): Promise<Result<Written<null>, 'not_found'>>
+  startDeletingGroupType(
+    projectId: number,
+    typeIndex: number,
+  ): Promise<Result<Written<null>, 'not_found' | { readonly usedBy: readonly string[] }>>
   /**
    * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction; with the last of them the
    * type is gone and its index free. @returns whether there is more to delete.

@@ -20,6 +20,7 @@ function storeOf(...flagIds: number[][]) {
         revision: reads,
         flags: ids.map(id => ({ id, name: 'a', flagIds: [], cohortIds: [] })),
         cohorts: [],
+        groupTypes: [],
       }
     },
   }

@@ -21,9 +21,15 @@ export async function writeWithLinks<T, E>(
   projectId: number,
   write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
 ): Promise<Result<T, E>> {
+  let typesAtFirst: DefinitionLinks['groupTypes'] | undefined
   for (let attempt = 1; attempt <= attemptCountMax; attempt++) {
     const links = await store.findLinks(projectId)
-    const result = await write(links, { linksRevision: links.revision })
+    typesAtFirst ??= links.groupTypes
+    // A type that took the index of a deleted one in between is not the one that was meant.
+    const groupTypes = links.groupTypes.filter(({ index, name }) =>
+      typesAtFirst?.some(type => type.index === index && type.name === name),
+    )
+    const result = await write({ ...links, groupTypes }, { linksRevision: links.revision })
     if (result.ok) return result
     if (result.error !== 'definitions_changed') return err(result.error as E)
   }

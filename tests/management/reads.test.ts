@@ -177,6 +177,61 @@ describe('groups', () => {
     assert.deepEqual((await api.call('GET', `${path}/`)).body, [])
   })
 
+  it('are used by no flag that is written while their type is being deleted', async t => {
+    const duringDelete: (() => Promise<unknown>)[] = []
+    const duringCreate: (() => Promise<unknown>)[] = []
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        startDeletingGroupType: async (...args) => {
+          await duringDelete.pop()?.()
+          return store.startDeletingGroupType(...args)
+        },
+        createFlag: async (...args) => {
+          await duringCreate.pop()?.()
+          return store.createFlag(...args)
+        },
+      }),
+    })
+    await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 0 }], groups: [created(aGroup())] })
+    const createFlag = (key: string) =>
+      api.call('POST', '/api/projects/1/feature_flags/', {
+        body: { key, filters: { aggregation_group_type_index: 0, groups: [{ properties: [] }] } },
+      })
+    const deleteType = () => api.call('DELETE', '/api/projects/1/groups_types/0/')
+
+    duringDelete.push(async () => assert.equal((await createFlag('early')).status, 201))
+    const kept = await deleteType()
+    assert.deepEqual([kept.status, kept.body.attr], [400, 'group_type_index'])
+    assert.equal((await api.call('DELETE', '/api/projects/1/feature_flags/early/')).status, 204)
+
+    duringCreate.push(async () => assert.equal((await deleteType()).status, 204))
+    const late = await createFlag('late')
+    assert.deepEqual([late.status, late.body.attr], [400, 'filters.aggregation_group_type_index'])
+    assert.match(late.body.detail, /no group type with the index 0/)
+  })
+
+  it('of another type than was meant when the flag was written are not taken for it', async t => {
+    const duringCreate: (() => Promise<unknown>)[] = []
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        createFlag: async (...args) => {
+          await duringCreate.pop()?.()
+          return store.createFlag(...args)
+        },
+      }),
+    })
+    const type = { projectId: 1, index: 0 }
+    await api.commit({ groupTypes: [{ ...type, name: 'company' }] })
+    duringCreate.push(async () => {
+      assert.equal((await api.call('DELETE', '/api/projects/1/groups_types/0/')).status, 204)
+      await api.commit({ groupTypes: [{ ...type, name: 'junk' }] })
+    })
+    const body = { key: 'late', filters: { aggregation_group_type_index: 0, groups: [] } }
+    assert.equal((await api.call('POST', '/api/projects/1/feature_flags/', { body })).status, 400)
+  })
+
   it('are frozen by a setting of the project, which other settings leave alone', async t => {
     const api = await startManagement(t)
     assert.equal((await api.call('GET', '/api/projects/1/')).body.group_types_frozen, false)

@@ -224,6 +224,7 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
           { id: 1, name: 'tree', flagIds: [1], cohortIds: [2] },
           { id: 2, name: 'static', flagIds: [], cohortIds: [] },
         ],
+        groupTypes: [],
       })
     })
 

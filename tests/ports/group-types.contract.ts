@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { ChunkChanges, ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
-import { aGroup, chunkChanges, created } from '../support/state-builders.ts'
-import { commit, type ManagementHarness, type OpenManagement } from './management-harness.ts'
+import { aGroup, aNewFlag, aNewProject, chunkChanges, created } from '../support/state-builders.ts'
+import { change, commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const company = { projectId: 1, name: 'company', index: 0 }
 const team = { projectId: 1, name: 'team', index: 1 }
@@ -72,6 +72,51 @@ export function groupTypesContract(adapter: string, open: OpenManagement): void 
         await tryCommit(chunkStore, { ...acme, usedGroupTypes: [{ ...company, name: 'other' }] }),
         'committed',
       )
+    })
+
+    it('keeps a type that flags use, inactive ones too, and names them', async t => {
+      const { store, revision } = await opened(t, 0)
+      await store.createProject(aNewProject())
+      const ofType = (key: string, index: number) =>
+        aNewFlag({ key, active: false, filters: { groups: [{ properties: [], aggregation_group_type_index: index }] } })
+      for (const flag of [ofType('a', 0), ofType('b', 1), ofType('c', 0), aNewFlag({ key: 'd' })])
+        written(await store.createFlag(flag))
+      const before = await revision()
+      assert.deepEqual(await store.startDeletingGroupType(1, 0), { ok: false, error: { usedBy: ['c', 'a'] } })
+      assert.deepEqual([await revision(), await store.listGroupTypes(1)], [before, [company, team]])
+      for (const id of [1, 3]) written(await change(store, 1, id, { deleted: true }))
+      assert.ok((await store.startDeletingGroupType(1, 0)).ok)
+      written(await store.createFlag(ofType('unchecked', 0)))
+      assert.ok((await store.startDeletingGroupType(1, 0)).ok, 'what has begun goes on')
+    })
+
+    it('names no more flags that use a type than anybody reads', async t => {
+      const { store } = await opened(t, 0)
+      await store.createProject(aNewProject())
+      const filters = { aggregation_group_type_index: 1, groups: [] }
+      for (let count = 0; count < 25; count++) written(await store.createFlag(aNewFlag({ key: `f${count}`, filters })))
+      const deleted = await store.startDeletingGroupType(1, 1)
+      assert.ok(!deleted.ok && typeof deleted.error === 'object')
+      assert.equal(deleted.error.usedBy.length, 20)
+    })
+
+    it('lets either a flag of the type through or its deletion, when both come at once', async t => {
+      const { store } = await opened(t, 0)
+      await store.createProject(aNewProject())
+      const filters = { aggregation_group_type_index: 1, groups: [] }
+      const { revision: linksRevision, groupTypes } = await store.findLinks(1)
+      assert.deepEqual(groupTypes, [
+        { index: 0, name: 'company' },
+        { index: 1, name: 'team' },
+      ])
+      const [deleted, created] = await Promise.all([
+        store.startDeletingGroupType(1, 1),
+        store.createFlag(aNewFlag({ filters }), { linksRevision }),
+      ])
+      const none = { ok: false, error: 'definitions_changed' }
+      if (created.ok) assert.deepEqual(deleted, { ok: false, error: { usedBy: [created.value.value.key] } })
+      else assert.deepEqual([deleted.ok, created], [true, none])
+      assert.deepEqual((await store.findLinks(1)).groupTypes.length, created.ok ? 2 : 1)
     })
 
     it('gives a free index to another type, and a name no second index while it is being deleted', async t => {

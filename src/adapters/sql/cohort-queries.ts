@@ -89,8 +89,16 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore {
         .where('deleted', '=', 0)
         .orderBy('id')
         .execute()
+      const groupTypes = await db
+        .selectFrom('group_type_mapping')
+        .select(['group_type', 'group_type_index'])
+        .where('project_id', '=', projectId)
+        .where('removed', '=', 0)
+        .orderBy('group_type_index')
+        .execute()
       return {
         revision,
+        groupTypes: groupTypes.map(row => ({ index: Number(row.group_type_index), name: row.group_type })),
         flags: flags.map(({ id, key, filters }) =>
           linkedDefinition(Number(id), key, filters === null ? [] : referencesOfFlag(jsonObjectOf(filters))),
         ),

@@ -1,13 +1,17 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
+import { usesGroupType } from '#core/cohorts/definition-links.ts'
 import { err, ok } from '#core/result.ts'
-import type { GroupQueryStore, GroupView } from '#ports/management-store.ts'
+import { type GroupQueryStore, type GroupView, namedFlagsMax } from '#ports/management-store.ts'
 import { fittingRows } from './fitting-rows.ts'
 import { containsText } from './like.ts'
 import { bumpRevision } from './revision-queries.ts'
-import { groupTypeOf } from './rows.ts'
+import { groupTypeOf, jsonObjectOf } from './rows.ts'
 import type { GroupTable, StateSchema } from './schema.ts'
+
+/** Large flags are up to a MiB each. */
+const flagsPerQuery = 20
 
 /** Without what is not shown: marks may be as long as the properties. */
 const shownColumns = [
@@ -29,13 +33,22 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
 
     startDeletingGroupType: (projectId, typeIndex) =>
       db.transaction().execute(async trx => {
-        const { numUpdatedRows } = await trx
+        const type = await trx
+          .selectFrom('group_type_mapping')
+          .select('removed')
+          .where('project_id', '=', projectId)
+          .where('group_type_index', '=', typeIndex)
+          .executeTakeFirst()
+        if (type === undefined) return err('not_found')
+        // In the transaction that marks the type: whoever writes a flag afterwards has read definitions of before.
+        const usedBy = type.removed === 1 ? [] : await flagsWithType(trx, projectId, typeIndex)
+        if (usedBy.length > 0) return err({ usedBy })
+        await trx
           .updateTable('group_type_mapping')
           .set({ removed: 1 })
           .where('project_id', '=', projectId)
           .where('group_type_index', '=', typeIndex)
-          .executeTakeFirstOrThrow()
-        if (numUpdatedRows === 0n) return err('not_found')
+          .execute()
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -112,6 +125,31 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
       return row === undefined ? null : viewOf(row)
     },
   }
+}
+
+/** In JSON as JSON.stringify writes it; most flags have the field as null, and need not be parsed. */
+const namesAType = /group_type_index":(?!null)/
+
+/** Keys of flags that use a group type, newest first. */
+async function flagsWithType(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<string[]> {
+  const keys: string[] = []
+  for (let beforeId = Number.MAX_SAFE_INTEGER; keys.length < namedFlagsMax; ) {
+    const flags = await trx
+      .selectFrom('feature_flag')
+      .select(['id', 'key', 'filters'])
+      .where('project_id', '=', projectId)
+      .where('deleted', '=', 0)
+      .where('id', '<', beforeId)
+      .where('filters', 'like', '%group_type_index":%')
+      .orderBy('id', 'desc')
+      .limit(flagsPerQuery)
+      .execute()
+    for (const { key, filters } of flags)
+      if (namesAType.test(filters) && usesGroupType(jsonObjectOf(filters), typeIndex)) keys.push(key)
+    if (flags.length < flagsPerQuery) break
+    beforeId = Number(flags.at(-1)!.id)
+  }
+  return keys.slice(0, namedFlagsMax)
 }
 
 function viewOf(row: Pick<GroupTable, (typeof shownColumns)[number]>): GroupView {

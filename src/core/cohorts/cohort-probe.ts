@@ -109,6 +109,7 @@ function reachedFrom(definitions: ProjectDefinitions, cohortId: number): Project
   const cohortIds = new Set<number>()
   const open: Pick<DefinitionReference, 'kind' | 'id'>[] = [{ kind: 'cohort', id: cohortId }]
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (next.kind === 'group_type') continue
     const seen = next.kind === 'flag' ? flagIds : cohortIds
     if (seen.has(next.id)) continue
     seen.add(next.id)

@@ -13,8 +13,9 @@ const linksOf = (flags: LinkedDefinition[], cohorts: LinkedDefinition[] = []): D
   revision: 1,
   flags,
   cohorts,
+  groupTypes: [{ index: 1, name: 'team' }],
 })
-const to = (kind: 'flag' | 'cohort', id: number): DefinitionReference => ({ kind, id, path: `to ${kind} ${id}` })
+const to = (kind: DefinitionReference['kind'], id: number): DefinitionReference => ({ kind, id, path: `to ${kind} ${id}` })
 const problems = (issues: ReturnType<typeof referenceIssues>) =>
   issues.map(({ path, message }) => `${path}: ${message}`)
 
@@ -34,6 +35,14 @@ describe('references of a definition', () => {
     assert.deepEqual(problems(referenceIssues(written, [to('flag', 2), to('cohort', 1), to('flag', 1)], links)), [
       'to flag 2: There is no flag with the id 2 here, or it is deleted: then bring that one back first, or take this filter out.',
       'to cohort 1: There is no cohort with the id 1 here, or it is deleted: then bring that one back first, or take this filter out.',
+    ])
+  })
+
+  it('lead to group types that there are, and to no other', () => {
+    const written = { kind: 'flag', id: null, name: 'new' } as const
+    const types = [to('group_type', 1), to('group_type', 0)]
+    assert.deepEqual(problems(referenceIssues(written, types, linksOf([linked(1, 'a')]))), [
+      'to group_type 0: There is no group type with the index 0 here, or it is being deleted. The first event that names a group of a new type makes the type; groups_types/ lists those there are.',
     ])
   })
 

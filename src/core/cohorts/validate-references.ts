@@ -26,6 +26,10 @@ export function referenceIssues(
   const graph = new Graph(written, references, links)
   const issues: FlagIssue[] = []
   for (const { kind, id, path } of references) {
+    if (kind === 'group_type') {
+      if (!links.groupTypes.some(type => type.index === id)) issues.push(noGroupType(id, path))
+      continue
+    }
     if (!graph.has(kind, id)) {
       const message = `There is no ${kind} with the id ${id} here, or it is deleted: then bring that one back first, or take this filter out.`
       issues.push({ path, code: 'invalid_input', message })
@@ -40,10 +44,17 @@ export function referenceIssues(
   return issues
 }
 
+function noGroupType(index: number, path: string): FlagIssue {
+  const message =
+    `There is no group type with the index ${index} here, or it is being deleted. ` +
+    'The first event that names a group of a new type makes the type; groups_types/ lists those there are.'
+  return { path, code: 'invalid_input', message }
+}
+
 /** Longer cycles are told by their beginning. */
 const namedMembersMax = 20
 
-type Kind = DefinitionReference['kind']
+type Kind = ReferringDefinition['kind']
 /** `flag:7`; the one that is written may have no id yet: `flag:null`. */
 type Node = `${Kind}:${number | null}`
 
@@ -61,7 +72,7 @@ class Graph {
     this.names.set(this.written, written.name)
     this.edges.set(
       this.written,
-      references.map(({ kind, id }): Node => `${kind}:${id}`),
+      references.flatMap(({ kind, id }): Node[] => (kind === 'group_type' ? [] : [`${kind}:${id}`])),
     )
   }
 
