@@ -6,8 +6,11 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
+import { listSegments } from '#adapters/sqlite-log/segment-file.ts'
+import { setAside } from '#adapters/sqlite-log/set-aside.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import { PortError } from '#ports/port-error.ts'
 import { distinctIds, readAll } from '../ports/event-log.contract.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
@@ -66,6 +69,71 @@ describe('a lane that several processes append to', () => {
     assert.equal(stored.at(-1), 'person-7000000')
   })
 })
+
+describe('a lane of a small log that two fronts share', () => {
+  for (const how of ['completed', 'set aside as damaged'] as const) {
+    it(`takes what an idle front appends after the segment it has open was ${how} and deleted for room`, async t => {
+      const folder = tempDir(t)
+      const limits = { logBytesMax: 4_000_000, segmentBytesMax: 300_000 }
+      const lost: object[] = []
+      const complaints: unknown[] = []
+      const logger = {
+        error: (...line: unknown[]) => complaints.push(line),
+        warn: (...line: unknown[]) => lost.push(line),
+      }
+      const open = async () => {
+        const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, lanes: ['main'], ...limits, logger })
+        t.after(() => writer.close())
+        return writer
+      }
+      const [idle, busy] = [await open(), await open()]
+      const reader = openSqliteLogReader({ folder, ...limits, onDamage: () => undefined })
+      t.after(() => reader.close())
+      const laneFolder = join(folder, 'main')
+      const acknowledged: string[] = []
+      const processed: string[] = []
+      let [next, position] = [0, 0]
+      const append = async (writer: typeof idle, bytes: number) => {
+        const propertiesJson = JSON.stringify({ pad: 'x'.repeat(bytes) })
+        const event = aCapturedEvent(next++, { propertiesJson })
+        await writer.append('main', encodedEvents([event]))
+        acknowledged.push(event.distinctId)
+        return true
+      }
+      const process = async () => {
+        for (;;) {
+          const chunk = await reader.read('main', position, { recordCountMax: 100, bytesMax: 1_000_000 })
+          assert.equal(chunk.firstOffset, position, 'nothing is missing')
+          if (chunk.records.length === 0) return
+          processed.push(...distinctIds(chunk.records))
+          position = chunk.nextOffset
+        }
+      }
+      for (let round = 0; round < 3; round++) {
+        await append(idle, 10)
+        const opened = listSegments(laneFolder).at(-1)!
+        if (how === 'set aside as damaged') setAside(opened)
+        const isThere = () => listSegments(laneFolder).some(({ firstOffset }) => firstOffset === opened.firstOffset)
+        while (isThere()) {
+          // It looks for room five times a second at most, and is told to come again until then.
+          const taken = await eventually(() => append(busy, 60_000).catch(otherThanFull))
+          assert.equal(taken, true)
+          await process()
+          await reader.makeRoom({ main: position, historical: 0 })
+        }
+      }
+      await append(idle, 10)
+      await process()
+      assert.deepEqual(processed, acknowledged)
+      assert.deepEqual([idle.condition(), busy.condition()], [{ state: 'ok' }, { state: 'ok' }])
+      assert.deepEqual([await reader.losses(), lost, complaints], [[], [], []])
+    })
+  }
+})
+
+function otherThanFull(error: unknown): unknown {
+  return error instanceof PortError && error.code === 'full' ? false : error
+}
 
 interface Appender {
   readonly child: ChildProcess

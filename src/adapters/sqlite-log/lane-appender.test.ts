@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
@@ -7,7 +7,8 @@ import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-e
 import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { FilesGoneError, LaneAppender, type LaneGap } from './lane-appender.ts'
-import { listSegments } from './segment-file.ts'
+import { listSegments, openSegment, pageBytes, removeSegmentFiles } from './segment-file.ts'
+import { setAside } from './set-aside.ts'
 
 // Several fronts append to one lane. One that stands still keeps the segment open that was the newest when it appended last.
 
@@ -32,6 +33,36 @@ describe('lane appender beside another', () => {
     })
   }
 
+  for (const isLookedFirst of [true, false]) {
+    const when = isLookedFirst ? 'when it has looked' : 'before it has looked'
+    it(`goes on ${when} after the other set its segment aside and retention deleted that`, async t => {
+      const { laneFolder, still, other, reader, gaps } = await twoAppenders(t, 1_000_000)
+      const [first] = listSegments(laneFolder)
+      const path = setAside(first!)
+      const acknowledged = [appendTo(other, 2)]
+      removeSegmentFiles(path!)
+      if (isLookedFirst) still.check()
+      acknowledged.push(appendTo(still, 3, 4, 5))
+      const stored = await readAll(reader, 'main', 100, acknowledged[0]!)
+      assert.deepEqual(distinctIds(stored), ['person-2', 'person-3', 'person-4', 'person-5'])
+      assert.deepEqual(gaps, [], 'nothing that was accepted is taken for lost')
+    })
+  }
+
+  it('looks past a segment that the other found damaged and set aside', async t => {
+    const { laneFolder, still, other } = await twoAppenders(t, 1_000_000)
+    appendTo(other, 1)
+    const [first] = listSegments(laneFolder)
+    const db = openSegment(first!.path, 'write')
+    db.pragma('wal_checkpoint(TRUNCATE)')
+    db.close()
+    const bytes = readFileSync(first!.path)
+    writeFileSync(first!.path, bytes.fill(0xff, pageBytes))
+    appendTo(other, 2)
+    still.check()
+    appendTo(still, 3)
+  })
+
   it('refuses what it would append to a removed segment that is not complete', async t => {
     const { laneFolder, still } = await twoAppenders(t)
     const [newest] = listSegments(laneFolder)
@@ -41,12 +72,12 @@ describe('lane appender beside another', () => {
 })
 
 /** Both have the first segment open, which holds one record and takes no more. */
-async function twoAppenders(t: TestContext) {
+async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
   const folder = tempDir(t)
   const laneFolder = join(folder, 'main')
   const gaps: LaneGap[] = []
   const open = () => {
-    const options = { laneFolder, firstOffset: 0, segmentBytesMax: 1, busyTimeoutMs: 1_000 }
+    const options = { laneFolder, firstOffset: 0, segmentBytesMax, busyTimeoutMs: 1_000 }
     const appender = new LaneAppender({ ...options, onGap: gap => gaps.push(gap) })
     t.after(() => appender.close())
     return appender
@@ -56,7 +87,7 @@ async function twoAppenders(t: TestContext) {
   appendTo(still, 0)
   const reader = openedReader(t, folder)
   return {
-    ...{ laneFolder, gaps, still, reader },
+    ...{ laneFolder, gaps, still, other, reader },
     completeAndTakeAway: async (what: 'packed' | 'deleted') => {
       for (const n of [1, 2, 3]) appendTo(other, n)
       if (what === 'packed') await reader.pack(new AbortController().signal)
@@ -66,6 +97,6 @@ async function twoAppenders(t: TestContext) {
   }
 }
 
-function appendTo(appender: LaneAppender, n: number): number {
-  return appender.append([encodedEvents([aCapturedEvent(n)]).bytes], 1_790_000_000_000)
+function appendTo(appender: LaneAppender, ...numbers: number[]): number {
+  return appender.append([encodedEvents(numbers.map(n => aCapturedEvent(n))).bytes], 1_790_000_000_000)
 }

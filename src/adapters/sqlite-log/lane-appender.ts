@@ -110,6 +110,14 @@ export class LaneAppender {
         const segment = this.#segment ?? this.#openNewest()
         this.#segment = segment
         segment.begin()
+        // Somebody who stood still may have open what is gone long since: what it commits there would have to be refused.
+        const whereabouts = segment.whereaboutsAtCommit()
+        if (whereabouts === 'gone') throw new FilesGoneError(segment.name.path)
+        if (whereabouts === 'set_aside' && this.#setAsideCount < setAsideCountMax) {
+          this.#setAsideCount++
+          this.#closeSegment()
+          continue
+        }
         const state = segment.state()
         if (state.nextOffset !== null) {
           segment.rollback()

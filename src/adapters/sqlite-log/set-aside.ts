@@ -1,9 +1,10 @@
 // A segment that SQLite cannot read any more gets another name: nobody appends to it again, what still can be read of it is
 // read page by page, and people see which file it is. Whoever meets the damage does it, at any time.
 //
-// A process that has the file open may commit to it once more. It writes its mark (`lane-mark.ts`), and then looks whether
-// the file still has its name, before it acknowledges: so either it acknowledges nothing, or the mark that the next segment
-// begins at covers what it did.
+// A process that has the file open looks for it before each commit, and goes on in the newest segment where it lost its
+// name, also when the file was processed and deleted since. It may still be renamed under a commit. So the process writes
+// its mark (`lane-mark.ts`), and looks whether the file has its name once more, before it acknowledges: either it
+// acknowledges nothing, or the mark that the next segment begins at covers what it did.
 
 import { existsSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'

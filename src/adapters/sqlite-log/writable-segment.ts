@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
-import { DamageError, listSegments, openSegment, type SegmentName } from './segment-file.ts'
+import { DamageError, isDamage, listSegments, openSegment, type SegmentName } from './segment-file.ts'
 
 /** A run of records inside the bytes that came in. */
 export interface Frame {
@@ -126,11 +126,23 @@ export class WritableSegment {
     if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
     const { inode } = this.#files[0]!
     // What is complete is packed or deleted by the worker, whoever still has it open.
-    if (inodeAt(this.name.path) === 0 && this.#next.get() !== null) return 'completed'
+    if (inodeAt(this.name.path) === 0 && this.#isComplete()) return 'completed'
+    // What was set aside is deleted as well, once it was processed. Others only go on in a later segment where this one ended.
     const isSetAside = listSegments(this.#folder).some(
-      ({ form, path }) => form === 'damaged' && inodeAt(path) === inode,
+      ({ form, path, firstOffset }) =>
+        firstOffset > this.name.firstOffset || (form === 'damaged' && inodeAt(path) === inode),
     )
     return isSetAside ? 'set_aside' : 'gone'
+  }
+
+  /** A damaged file may be unreadable exactly there. */
+  #isComplete(): boolean {
+    try {
+      return this.#next.get() !== null
+    } catch (error) {
+      if (isDamage(error)) return false
+      throw error
+    }
   }
 
   /** From here on no process appends to this segment. Ends the transaction. */

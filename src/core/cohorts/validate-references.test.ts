@@ -15,7 +15,11 @@ const linksOf = (flags: LinkedDefinition[], cohorts: LinkedDefinition[] = []): D
   cohorts,
   groupTypes: [{ index: 1, name: 'team' }],
 })
-const to = (kind: DefinitionReference['kind'], id: number): DefinitionReference => ({ kind, id, path: `to ${kind} ${id}` })
+const to = (kind: DefinitionReference['kind'], id: number): DefinitionReference => ({
+  kind,
+  id,
+  path: `to ${kind} ${id}`,
+})
 const problems = (issues: ReturnType<typeof referenceIssues>) =>
   issues.map(({ path, message }) => `${path}: ${message}`)
 
