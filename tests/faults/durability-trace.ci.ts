@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { hasStrace } from '../support/strace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 // What the kernel saw: every sync and every write of all processes of an instance, in order, while one event passes.
@@ -80,15 +80,6 @@ async function quietState(tracePath: string): Promise<void> {
 
 function isStateSync(call: Call): boolean {
   return /f(data)?sync\(.*\/state\.db/.test(call.text)
-}
-
-function hasStrace(): boolean {
-  try {
-    execFileSync('strace', ['-V'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
 }
 
 /** Calls in order of their end: an interrupted call counts where it was resumed. */

@@ -1,11 +1,12 @@
 // The log under a disk that answers with errors: events are refused for as long, readiness says so, flags go on, and afterwards events are taken again without a start.
 
 import assert from 'node:assert/strict'
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { hasStrace } from '../support/strace.ts'
 
 test('says that capture is down while syncs fail, once a minute in its lines, and stops with 0', async t => {
   if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
@@ -77,13 +78,4 @@ async function endOf(tracer: ChildProcess): Promise<void> {
   const ended = once(tracer, 'exit')
   tracer.kill('SIGINT')
   await ended
-}
-
-function hasStrace(): boolean {
-  try {
-    execFileSync('strace', ['-V'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
 }

@@ -18,8 +18,8 @@ export type StateSchema =
 
 /**
  * The URL, whose sessions then find our tables by their bare names.
- * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, or where an earlier instance has them. A `search_path` in `options` of the
- *   URL itself stays as it is.
+ * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, or where an earlier instance has them. A `search_path` in
+ *   `options` of the URL itself stays as it is.
  */
 export function withStateSchema(url: string, schema: string | null): string {
   const place = new URL(url)

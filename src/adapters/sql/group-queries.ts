@@ -36,19 +36,13 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
         const type = await trx
           .selectFrom('group_type_mapping')
           .select('removed')
-          .where('project_id', '=', projectId)
-          .where('group_type_index', '=', typeIndex)
+          .where(isOfType(projectId, typeIndex))
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
         // In the transaction that marks the type: whoever writes a flag afterwards has read definitions of before.
         const usedBy = type.removed === 1 ? [] : await flagsWithType(trx, projectId, typeIndex)
         if (usedBy.length > 0) return err({ usedBy })
-        await trx
-          .updateTable('group_type_mapping')
-          .set({ removed: 1 })
-          .where('project_id', '=', projectId)
-          .where('group_type_index', '=', typeIndex)
-          .execute()
+        await trx.updateTable('group_type_mapping').set({ removed: 1 }).where(isOfType(projectId, typeIndex)).execute()
         return ok({ value: null, revision: await bumpRevision(trx, projectId) })
       }),
 
@@ -59,35 +53,28 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
         const { numUpdatedRows } = await trx
           .updateTable('group_type_mapping')
           .set({ removed: 1 })
-          .where('project_id', '=', projectId)
-          .where('group_type_index', '=', typeIndex)
+          .where(isOfType(projectId, typeIndex))
           .where('removed', '=', 1)
           .executeTakeFirstOrThrow()
         if (numUpdatedRows === 0n) return false
         const keys = trx
           .selectFrom('group')
           .select('group_key')
-          .where('project_id', '=', projectId)
-          .where('group_type_index', '=', typeIndex)
+          .where(isOfType(projectId, typeIndex))
           .orderBy('group_key')
           .limit(countMax)
         const { numDeletedRows } = await trx
           .deleteFrom('group')
-          .where('project_id', '=', projectId)
-          .where('group_type_index', '=', typeIndex)
+          .where(isOfType(projectId, typeIndex))
           .where('group_key', 'in', keys)
           .executeTakeFirstOrThrow()
         if (Number(numDeletedRows) >= countMax) return true
-        await trx
-          .deleteFrom('group_type_mapping')
-          .where('project_id', '=', projectId)
-          .where('group_type_index', '=', typeIndex)
-          .execute()
+        await trx.deleteFrom('group_type_mapping').where(isOfType(projectId, typeIndex)).execute()
         return false
       }),
 
     async listGroups(projectId, { typeIndex, search, limit, offset }) {
-      let groups = db.selectFrom('group').where('project_id', '=', projectId).where('group_type_index', '=', typeIndex)
+      let groups = db.selectFrom('group').where(isOfType(projectId, typeIndex))
       if (search !== undefined && search !== '') {
         groups = groups.where(
           sql<boolean>`(${containsText('group_key', search)} OR ${containsText('group_properties', search)})`,
@@ -105,8 +92,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
       const rows = await db
         .selectFrom('group')
         .select(shownColumns)
-        .where('project_id', '=', projectId)
-        .where('group_type_index', '=', typeIndex)
+        .where(isOfType(projectId, typeIndex))
         .where('group_key', 'in', keys)
         .orderBy('created_at', 'desc')
         .orderBy('group_key')
@@ -118,8 +104,7 @@ export function groupQueries(db: Kysely<StateSchema>): GroupQueryStore {
       const row = await db
         .selectFrom('group')
         .select(shownColumns)
-        .where('project_id', '=', projectId)
-        .where('group_type_index', '=', typeIndex)
+        .where(isOfType(projectId, typeIndex))
         .where('group_key', '=', key)
         .executeTakeFirst()
       return row === undefined ? null : viewOf(row)
@@ -150,6 +135,11 @@ async function flagsWithType(trx: Kysely<StateSchema>, projectId: number, typeIn
     beforeId = Number(flags.at(-1)!.id)
   }
   return keys.slice(0, namedFlagsMax)
+}
+
+/** A row of a group type, or of its groups: both tables name the type by these two columns. */
+function isOfType(projectId: number, typeIndex: number) {
+  return sql<boolean>`project_id = ${projectId} AND group_type_index = ${typeIndex}`
 }
 
 function viewOf(row: Pick<GroupTable, (typeof shownColumns)[number]>): GroupView {

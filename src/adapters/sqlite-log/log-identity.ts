@@ -32,7 +32,10 @@ export function writeLogIdentity(folder: string, id: string): void {
   putIdentity(folder, id, linkSync)
 }
 
-/** Replaces the id durably and in one step. Only for a log without segments, of which nothing was read. @throws system errors. */
+/**
+ * Replaces the id durably and in one step. Only for a log without segments, of which nothing was read.
+ * @throws system errors.
+ */
 export function replaceLogIdentity(folder: string, id: string): void {
   // How far another log had come says nothing of this one.
   for (const lane of logLanes) removeLaneMark(join(folder, lane))
