@@ -120,6 +120,7 @@ async function install(folder) {
     renameSync(fresh, installedPath)
   } catch (cause) {
     giveBack(replaced)
+    // Another process may have put its packages in the same place first; then nothing is left to do.
     if (!isInstalled())
       fail(`node_modules cannot be replaced (${cause.message}): stop what runs on it, and run \`npm ci\`.`)
   }

@@ -60,7 +60,7 @@ function isDecodable(part: string): boolean {
     decodeURIComponent(part)
     return true
   } catch {
-    return false
+    return false // decoding throws for exactly what this looks for
   }
 }
 

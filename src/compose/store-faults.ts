@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
 import { findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
-import { hasLogSegments, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
+import { hasLogSegments, LogIdentityError, readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
 import { openReadable, readError } from '#adapters/sqlite-log/readable-segment.ts'
 import { listSegments } from '#adapters/sqlite-log/segment-file.ts'
 import { logLanes } from '#core/events/captured-event.ts'
@@ -76,14 +76,15 @@ export function readStateThrough(config: Config): StoreFault | 'read' | 'opened'
   }
 }
 
-/** Opens every segment of the log. @returns one for each file. @throws what is no damage. */
+/** Opens every segment of the log. @returns a fault for each damaged file. @throws any error that is no damage. */
 export function findLogFaults(config: Config): readonly StoreFault[] {
   const folder = logFolder(config)
   const faults: StoreFault[] = []
   try {
     readLogIdentity(folder)
   } catch (cause) {
-    faults.push({ found: (cause as Error).message.split(';')[0]!, remedy: upperCased(restore) })
+    if (!(cause instanceof LogIdentityError)) throw cause
+    faults.push({ found: cause.message.split(';')[0]!, remedy: upperCased(restore) })
   }
   for (const segment of logLanes.flatMap(lane => listSegments(join(folder, lane)))) {
     if (segment.form === 'damaged') {
@@ -100,7 +101,7 @@ export function findLogFaults(config: Config): readonly StoreFault[] {
     } catch (cause) {
       const failure = readError(cause, segment.path)
       if (!(failure instanceof PortError)) throw failure
-      // A segment that goes away meanwhile was processed, and one that is busy is whole.
+      // A segment that goes away meanwhile was processed, and one that is busy can be read.
       if (failure.code === 'corrupt') faults.push({ ...damaged(segment.path, failure), remedy: segmentRemedy })
     }
   }

@@ -120,7 +120,8 @@ function heldLock(dataFolder: string, database: Database.Database): DataLock {
     try {
       writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     } catch {
-      // The disk is full. The lock holds all the same, but messages cannot name its holder.
+      // The disk is full or read-only. The lock is another file and holds all the same; only messages cannot name its
+      // holder then.
     }
   }
   write()
@@ -134,7 +135,7 @@ function heldLock(dataFolder: string, database: Database.Database): DataLock {
       try {
         rmSync(path, { force: true })
       } catch {
-        // A disk that is read-only: the file names a process that has ended, which a start looks at no more than at none.
+        // The disk is read-only. The file then names a process that has ended, and a start asks the lock, not this file.
       }
       database.close()
     },

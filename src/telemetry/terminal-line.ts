@@ -18,7 +18,7 @@ export function terminalLine(json: string, { inColour }: { inColour: boolean }):
   try {
     line = JSON.parse(json) as Record<string, unknown>
   } catch {
-    return json
+    return json // such as a line that Node itself prints
   }
   const paint = (colour: Parameters<typeof styleText>[0], text: string) =>
     inColour ? styleText(colour, text, { validateStream: false }) : text

@@ -59,7 +59,7 @@ export function startCheckedLoad(
           const isTaken = !(await response.text()).includes('"result":"retry"')
           return isTaken ? response.status : 503
         })
-        .catch(() => 0)
+        .catch(() => 0) // the connection broke, so it is sent again
       answers.set(status, (answers.get(status) ?? 0) + 1)
       if (status === 200 || isAbandoned) return
       if (status >= 400 && status < 500) throw new Error(`${path} answered ${status}`)

@@ -161,6 +161,7 @@ describe('a log with damaged files', () => {
       overwrite(file, Math.min(4 * pageBytes, statSync(file).size - 4_096), 4_096)
     const world = processing(t, folder)
     await eventually(async () => {
+      // Refused until the damage is noticed and another segment is begun: tried again until then.
       await writer
         .append('main', encodedEvents([aCapturedEvent(8_000, { distinctId: 'main-8000' })]))
         .catch(() => undefined)

@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.ts'
 /** A folder, and an instance on a folder in it that ends with the test whatever becomes of that. */
 async function started(t: TestContext, folder: string, name: string): Promise<Pennon> {
   const pennon = await startPennon({ dataFolder: join(folder, name) })
-  t.after(() => pennon.killTree().catch(() => undefined))
+  t.after(() => pennon.killTree())
   return pennon
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -194,6 +194,25 @@ describe('pennon doctor', () => {
     assert.match(
       (await doctor({ PENNON_DATA: folder })).output,
       /^MEND +log +.*\.damaged\.db was damaged, and is set aside\n/m,
+    )
+  })
+
+  it('tells an id of the log that is damaged from one that cannot be read', async t => {
+    const folder = tempDir(t)
+    await migrateSqlite(folder)
+    const { writer } = await openedWriter(t, {}, join(folder, 'log'))
+    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    const identity = join(folder, 'log/identity')
+    writeFileSync(identity, 'no id\n')
+    const damaged = await doctor({ PENNON_DATA: folder })
+    assert.match(damaged.output, /^MEND +log +.*identity does not hold the id of a log\n +→ Restore .*backup/m)
+    rmSync(identity)
+    mkdirSync(identity)
+    const unreadable = await doctor({ PENNON_DATA: folder })
+    assert.equal(unreadable.exitCode, 1, unreadable.output)
+    assert.match(
+      unreadable.output,
+      /^MEND +state and log +cannot be opened \(.*EISDIR.*\)\n +→ run doctor as the user/m,
     )
   })
 

@@ -24,7 +24,7 @@ describe('pennon new-key', () => {
     const dataFolder = join(tempDir(t), 'data')
     const settings = { PENNON_DATA: dataFolder }
     const running = await startPennon({ dataFolder, waitForProcessing: false })
-    t.after(() => running.killTree().catch(() => undefined))
+    t.after(() => running.killTree())
     const first = await newKey(settings, '--label', 'Ada’s laptop')
     assert.equal(first.exitCode, 0, first.stderr)
     assert.match(first.stdout, /Personal API key {2}phx_\w{43} {3}\(secret: shown only now\)/)
@@ -41,7 +41,7 @@ describe('pennon new-key', () => {
     assert.notEqual(second.key, first.key)
 
     const again = await startPennon({ dataFolder, waitForProcessing: false })
-    t.after(() => again.killTree().catch(() => undefined))
+    t.after(() => again.killTree())
     assert.equal((await keyItself(again.url, first.key)).label, 'Ada’s laptop')
     assert.equal((await keyItself(again.url, second.key)).label, 'pennon new-key')
     assert.match(again.output(), /was made at the first start; if it is lost: npm run pennon -- new-key\n/)

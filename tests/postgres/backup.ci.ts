@@ -20,7 +20,7 @@ test('brings back what was acknowledged before the copy of the database, and say
   const url = await postgres.createDatabase()
   const [original, restored, file] = [join(folder, 'original'), join(folder, 'restored'), join(folder, 'b.tar')]
   const pennon = await startPennon({ dataFolder: original, settings: { DATABASE_URL: url } })
-  t.after(() => pennon.killTree().catch(() => undefined))
+  t.after(() => pennon.killTree())
   const load = startCheckedLoad(() => patientTarget(pennon))
   await eventually(() => load.acknowledgedCount() > 200)
   const sent = await load.stop()
@@ -66,7 +66,7 @@ test('brings back what was acknowledged before the copy of the database, and say
   const back = await runCommand({ DATABASE_URL: url, PENNON_DATA: restored }, 'restore', file)
   assert.equal(back.exitCode, 0, back.stderr)
   const again = await startPennon({ dataFolder: restored, settings: { DATABASE_URL: url } })
-  t.after(() => again.killTree().catch(() => undefined))
+  t.after(() => again.killTree())
   assert.deepEqual(await findFaults(patientTarget(again), [sent]), nothingFound)
   assert.doesNotMatch(again.output(), /not as it was left/, 'nothing was lost')
 })

@@ -22,7 +22,7 @@ describe('pennon new-key with DATABASE_URL', { skip: noPostgres() }, () => {
     const databaseUrl = await postgres.createDatabase()
     const settings = { DATABASE_URL: databaseUrl }
     const pennon = await startPennon({ settings, waitForProcessing: false })
-    t.after(() => pennon.killTree().catch(() => undefined))
+    t.after(() => pennon.killTree())
     const elsewhere = join(tempDir(t), 'data')
     const made = await newKey({ ...settings, PENNON_DATA: elsewhere }, '--label', 'ci')
     assert.equal(made.exitCode, 0, made.stderr)

@@ -10,9 +10,17 @@ import { ensureFolder, listSegments, removeOrphans, syncFile, syncFolder } from 
 const fileName = 'identity'
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+/** The file of the id is there and holds none. The message is a line for people. */
+export class LogIdentityError extends Error {
+  constructor(path: string) {
+    super(`${path} does not hold the id of a log; restore it from a backup`)
+    this.name = 'LogIdentityError'
+  }
+}
+
 /**
  * The id of the log in a folder; null when it has none yet.
- * @throws Error with a line for people when the file holds no id.
+ * @throws LogIdentityError, system errors.
  */
 export function readLogIdentity(folder: string): string | null {
   const path = join(folder, fileName)
@@ -23,7 +31,7 @@ export function readLogIdentity(folder: string): string | null {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-  if (!uuid.test(text)) throw new Error(`${path} does not hold the id of a log; restore it from a backup`)
+  if (!uuid.test(text)) throw new LogIdentityError(path)
   return text
 }
 

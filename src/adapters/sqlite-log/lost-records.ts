@@ -35,6 +35,6 @@ function parseLoss(line: string): LogLoss[] {
     const loss = JSON.parse(line) as LogLoss
     return Number.isSafeInteger(loss.fromOffset) && Number.isSafeInteger(loss.toOffset) ? [loss] : []
   } catch {
-    return []
+    return [] // a crash cut the line short; what it told of is noticed again
   }
 }

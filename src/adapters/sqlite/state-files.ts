@@ -56,6 +56,6 @@ function inodeAt(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
   } catch {
-    return null
+    return null // the disk does not answer; `findMissing` says what follows
   }
 }
