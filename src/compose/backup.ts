@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { copyDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
-import { type EventFiles, freezeEventFiles, stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
+import { type EventFiles, stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
 import { findSqliteDamage, findSqlitePositions, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import { syncFolder } from '#adapters/sqlite-log/segment-file.ts'
@@ -19,6 +19,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { Config } from '../config.ts'
 import { acquireDataLock, type DataLock, tryFileLock } from '../processes/data-lock.ts'
 import { version } from '../version.ts'
+import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
 import { HeldSegments } from './held-segments.ts'
 import { logFolder } from './stores.ts'
 
@@ -175,10 +176,13 @@ async function copyState(dataFolder: string, drafts: string) {
 }
 
 async function findEvents(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {
-  if (lock.ok) return stoppedEventFiles(dataFolder)
+  if (lock.ok) {
+    removeAbandonedFreezes(dataFolder)
+    return stoppedEventFiles(dataFolder)
+  }
   for (let attempt = 1; ; attempt++) {
     try {
-      return await freezeEventFiles(dataFolder)
+      return await holdFreeze(dataFolder)
     } catch (cause) {
       if (!(cause instanceof PortError) || !cause.retryable) throw cause
       if (attempt === engineWait.tries)

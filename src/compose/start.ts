@@ -5,7 +5,6 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { removeEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { removeAbandonedFreezes } from '#adapters/clickhouse-embedded/event-files.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import {
   hasLogSegments,
@@ -22,6 +21,7 @@ import { bindLog, whyNotOurs } from '#services/bind-log.ts'
 import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
+import { removeAbandonedFreezes } from './held-freezes.ts'
 import { statePlaceOf } from './state.ts'
 import { logFolder } from './stores.ts'
 

@@ -97,6 +97,12 @@ export function tryFileLock(path: string): (() => void) | null {
   return database && (() => void database.close())
 }
 
+/** The same file's lock, for as many as ask for it so. @returns what gives it back. @throws when it cannot be had in time. */
+export function shareFileLock(path: string): () => void {
+  const database = lock(path, share, { timeout: childWaitMs })
+  return () => void database.close()
+}
+
 function instanceLockOf(dataFolder: string): string {
   return join(dataFolder, 'lock.db')
 }

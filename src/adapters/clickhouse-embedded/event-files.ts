@@ -2,6 +2,7 @@
 // hard links to those of now (FREEZE), and what tells it about its tables lies beside them in small files. A folder with
 // nothing else in it is one that the engine starts on.
 
+import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createClickHouseClients } from '../clickhouse/clickhouse-clients.ts'
@@ -22,13 +23,12 @@ export interface EventFiles {
 
 /** Freezing a table of a few rows takes milliseconds, one of many parts takes seconds. */
 const freezeTimeoutSeconds = 60
-/** The name has only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
-const freezeName = /^backup_(\d+)$/
+/** Names have only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
+const freezePrefix = 'backup_'
 
 /** Beside a running engine. @throws PortError `unavailable` when it does not answer. */
 export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> {
-  removeAbandonedFreezes(dataFolder)
-  const name = `backup_${process.pid}`
+  const name = `${freezePrefix}${randomUUID().replaceAll('-', '')}`
   const frozen = join(shadowFolder(dataFolder), name)
   const release = () => rmSync(frozen, { recursive: true, force: true })
   const clients = createClickHouseClients({
@@ -63,16 +63,24 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
 
 /** The files of a store whose engine is stopped and stays so; empty where there was no store. */
 export function stoppedEventFiles(dataFolder: string): EventFiles {
-  removeAbandonedFreezes(dataFolder)
   return { files: filesOf(dataFolder, storeFolder(dataFolder)), release: () => undefined }
 }
 
-/** Links of backups that were killed: they keep the room of parts that the engine has merged away. */
-export function removeAbandonedFreezes(dataFolder: string): void {
-  for (const name of namesIn(shadowFolder(dataFolder))) {
-    const pid = Number(freezeName.exec(name)?.[1])
-    if (pid > 0 && !isAlive(pid)) rmSync(join(shadowFolder(dataFolder), name), { recursive: true, force: true })
-  }
+/** Whether a backup left frozen files, or is using some now. */
+export function hasFreezes(dataFolder: string): boolean {
+  return freezesIn(dataFolder).length > 0
+}
+
+/** All of them: only while no backup runs. */
+export function removeFreezes(dataFolder: string): void {
+  for (const path of freezesIn(dataFolder)) rmSync(path, { recursive: true, force: true })
+}
+
+function freezesIn(dataFolder: string): string[] {
+  const folder = shadowFolder(dataFolder)
+  return namesIn(folder)
+    .filter(name => name.startsWith(freezePrefix))
+    .map(name => join(folder, name))
 }
 
 /** @param partsFolder has `store/<3 characters>/<uuid of a table>/<part>` in it. */
@@ -122,13 +130,4 @@ function storeFolder(dataFolder: string): string {
 
 function shadowFolder(dataFolder: string): string {
   return join(storeFolder(dataFolder), 'shadow')
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (cause) {
-    return (cause as { code?: string }).code === 'EPERM'
-  }
 }
