@@ -13,7 +13,7 @@ export function composeHealth(deps: {
   readonly state: { isReplicaDown(): boolean; missing(): string | null }
   /** Null when a test has put another log in its place. */
   readonly ownLog: EventLogHealth | null
-  readonly logReader: Pick<EventLogReader, 'losses' | 'room'>
+  readonly logReader: Pick<EventLogReader, 'lostCount' | 'room'>
   /** Spans of events that the event store lost. */
   readonly missingEvents: { spanCount(): number }
   readonly metrics: Metrics
@@ -48,9 +48,9 @@ export function composeHealth(deps: {
 }
 
 /** 0 while the disk does not answer, which `capture` reports: the losses are not known then. */
-async function countLost(log: Pick<EventLogReader, 'losses'>): Promise<number> {
+async function countLost(log: Pick<EventLogReader, 'lostCount'>): Promise<number> {
   try {
-    return (await log.losses()).reduce((sum, { fromOffset, toOffset }) => sum + toOffset - fromOffset, 0)
+    return await log.lostCount()
   } catch (error) {
     if (error instanceof PortError) return 0
     throw error

@@ -62,6 +62,8 @@ export interface LogLoss {
    * reject as well.
    */
   readonly body?: string
+  /** Where there is no room for each loss: how many records are missing within the span, and that is not all of them. */
+  readonly recordCount?: number
 }
 
 export interface LogChunk {
@@ -120,8 +122,13 @@ export interface EventLogReader {
   deleteBehind(lane: LogLane, offset: number, olderThanMs: number): Promise<{ deletedSegmentCount: number }>
   /** Keeps beside the log, for people, what is missing from it. A loss that is kept already is not kept again. @throws PortError */
   keepLoss(...losses: readonly LogLoss[]): Promise<void>
-  /** All that were kept, until somebody removes them. @throws PortError */
+  /**
+   * All that were kept, until somebody removes them; where they are very many, a sum of the older ones for each lane and the
+   * newest. @throws PortError
+   */
   losses(): Promise<readonly LogLoss[]>
+  /** Records that are missing in all, at a price that does not grow with the list. @throws PortError */
+  lostCount(): Promise<number>
   /** @throws PortError */
   room(): Promise<LogRoom>
   /**

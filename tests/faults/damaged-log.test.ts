@@ -132,6 +132,7 @@ describe('a log with damaged files', () => {
     assert.deepEqual([listed.status, listed.body.count], [200, damaged])
     const [record] = listed.body.results
     assert.deepEqual([record.lane, record.to_offset - record.from_offset, record.file], ['main', 1, null])
+    assert.equal(record.record_count, 1)
     assert.match(Buffer.from(record.body, 'base64').toString('latin1'), new RegExp(`main-${record.from_offset}`))
     assert.equal((await api.call('GET', '/api/instance/lost_records/?limit=1&offset=9')).body.results.length, 0)
     for (const key of [await api.addKey(['query:read']), await api.addKey(['*'], [1])])

@@ -117,6 +117,7 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
     },
     keepLoss: async (...lost) => void losses.push(...lost),
     losses: async () => losses,
+    lostCount: async () => losses.reduce((sum, { fromOffset, toOffset }) => sum + toOffset - fromOffset, 0),
     room: async () => room(),
     makeRoom: async processed => {
       let deletedSegmentCount = 0

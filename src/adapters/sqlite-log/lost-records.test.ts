@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { statSync } from 'node:fs'
+import { appendFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import type { LogLoss } from '#ports/event-log.ts'
 import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { lostRecordsFile } from './lost-records.ts'
+import { LostRecords, lostRecordsFile } from './lost-records.ts'
 
 it('keeps thousands of records that are lost at once, each once', async t => {
   const folder = tempDir(t)
@@ -24,3 +24,62 @@ it('keeps thousands of records that are lost at once, each once', async t => {
   assert.deepEqual(await reader.losses(), losses)
   assert.equal(statSync(join(folder, lostRecordsFile)).size, size)
 })
+
+it('counts what is missing without reading the list again until it changes', async t => {
+  const folder = tempDir(t)
+  const reader = openedReader(t, folder)
+  await reader.keepLoss(...lossesOf('main', 0, 2_000))
+  assert.equal(await reader.lostCount(), 2_000)
+  const parses = parsesDuring(t)
+  for (let probe = 0; probe < 5; probe++) assert.equal(await reader.lostCount(), 2_000)
+  assert.equal(parses(), 0)
+
+  appendFileSync(join(folder, lostRecordsFile), `${JSON.stringify(loss('main', 5_000, 5_003))}\n`)
+  assert.deepEqual([await reader.lostCount(), await reader.lostCount()], [2_003, 2_003])
+  assert.equal(parses(), 2_001 + 1, 'each line once, and the empty one behind the last')
+  rmSync(join(folder, lostRecordsFile))
+  assert.equal(await reader.lostCount(), 0)
+})
+
+it('keeps a bounded list: the newest in full, and how many there were before, once each', t => {
+  const folder = tempDir(t)
+  const bytesMax = 20_000
+  const lost = new LostRecords(folder, bytesMax)
+  const size = () => statSync(join(folder, lostRecordsFile)).size
+  for (let round = 0; round < 40; round++) {
+    const losses = [...lossesOf('main', round * 20, 10), loss('historical', round * 2, round * 2 + 2)]
+    lost.keep(losses)
+    lost.keep(losses) // as behind a crash
+    assert.ok(size() <= bytesMax, `${size()} bytes`)
+    assert.equal(lost.count(), (round + 1) * 12)
+  }
+  const [main, historical, ...newest] = lost.list()
+  assert.deepEqual([main!.lane, main!.fromOffset], ['main', 0])
+  assert.deepEqual([historical!.lane, historical!.fromOffset], ['historical', 0])
+  assert.ok(main!.toOffset <= newest.find(({ lane }) => lane === 'main')!.fromOffset)
+  assert.equal(newest.at(-1)!.toOffset, 80)
+  assert.ok(newest.every(({ recordCount }) => recordCount === undefined))
+  assert.deepEqual(readdirSync(folder), [lostRecordsFile])
+})
+
+it('sums up what is more than the list holds at once', t => {
+  const lost = new LostRecords(tempDir(t), 20_000)
+  lost.keep(lossesOf('main', 0, 10_000))
+  assert.equal(lost.count(), 10_000)
+  const [sum, next] = lost.list()
+  assert.deepEqual([sum!.fromOffset, sum!.toOffset, sum!.recordCount], [0, next!.fromOffset, next!.fromOffset])
+})
+
+function loss(lane: LogLoss['lane'], fromOffset: number, toOffset: number): LogLoss {
+  return { lane, fromOffset, toOffset, file: null, noticedAtMs: 1_790_000_000_000 }
+}
+
+function lossesOf(lane: LogLoss['lane'], fromOffset: number, count: number): LogLoss[] {
+  return Array.from({ length: count }, (_, n) => loss(lane, fromOffset + n, fromOffset + n + 1))
+}
+
+/** How many lines were parsed from now on. */
+function parsesDuring(t: TestContext): () => number {
+  const parse = t.mock.method(JSON, 'parse')
+  return () => parse.mock.callCount()
+}

@@ -1,39 +1,129 @@
 // What is missing from a log, a line of JSON each, in a file beside its lanes: for people, who remove it when they have seen
 // to it. Written by the one process that processes the log, read by whoever is asked whether all is well.
+//
+// The file has a bound. When it is reached, the older half becomes one line for each lane, which says how many records are
+// missing within a span: the count stays true, and what is newest stays in full.
 
-import { appendFileSync, readFileSync, statSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { logLanes } from '#core/events/captured-event.ts'
 import type { LogLoss } from '#ports/event-log.ts'
-import { syncFile } from './segment-file.ts'
+import { syncFile, syncFolder } from './segment-file.ts'
 
 /** In `<PENNON_DATA>/log`. */
 export const lostRecordsFile = 'lost-records.jsonl'
 
-/** Each once, in one write: thousands may be lost at the same place. @throws system errors. */
-export function keepLostRecords(folder: string, losses: readonly LogLoss[]): void {
-  const kept = new Set(readLostRecords(folder).map(placeOf))
-  const lines = losses.filter(loss => !kept.has(placeOf(loss))).map(loss => `${JSON.stringify(loss)}\n`)
-  if (lines.length === 0) return
-  const path = join(folder, lostRecordsFile)
-  appendFileSync(path, lines.join(''), { mode: 0o600 })
-  syncFile(path)
+/** Some 350 damaged records with all of their bytes, or 60,000 spans. */
+const fileBytesMax = 8 * 1024 * 1024
+
+/** Every method @throws system errors. */
+export class LostRecords {
+  readonly #folder: string
+  readonly #path: string
+  readonly #bytesMax: number
+  #counted = { version: '', count: 0 }
+
+  /** @param folder of the log. */
+  constructor(folder: string, bytesMax = fileBytesMax) {
+    this.#folder = folder
+    this.#path = join(folder, lostRecordsFile)
+    this.#bytesMax = bytesMax
+  }
+
+  /** Each once, in one write: thousands may be lost at the same place. */
+  keep(losses: readonly LogLoss[]): void {
+    const kept = this.list()
+    const places = new Set(kept.map(placeOf))
+    const sums = kept.filter(isSum)
+    const isKept = (loss: LogLoss) => places.has(placeOf(loss)) || sums.some(sum => covers(sum, loss))
+    const fresh = losses.filter(loss => !isKept(loss))
+    if (fresh.length === 0) return
+    const text = fresh.map(lineOf).join('')
+    const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0
+    if (size + Buffer.byteLength(text) > this.#bytesMax)
+      this.#replace(shortened([...kept, ...fresh], this.#bytesMax / 2))
+    else {
+      appendFileSync(this.#path, text, { mode: 0o600 })
+      syncFile(this.#path)
+    }
+  }
+
+  /** A line that is cut short, or that somebody else wrote, is passed by. */
+  list(): readonly LogLoss[] {
+    if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return []
+    return readFileSync(this.#path, 'utf8').split('\n').flatMap(parseLoss)
+  }
+
+  /** Records in all. Reads the file only when it is another one than last time, since it is asked for at every probe. */
+  count(): number {
+    const stats = statSync(this.#path, { throwIfNoEntry: false, bigint: true })
+    if (stats === undefined) return 0
+    const version = [stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join()
+    if (version !== this.#counted.version)
+      this.#counted = { version, count: this.list().reduce((sum, loss) => sum + recordCountOf(loss), 0) }
+    return this.#counted.count
+  }
+
+  #replace(losses: readonly LogLoss[]): void {
+    const draft = `${this.#path}.new`
+    writeFileSync(draft, losses.map(lineOf).join(''), { mode: 0o600 })
+    syncFile(draft)
+    renameSync(draft, this.#path)
+    syncFolder(this.#folder)
+  }
+}
+
+/** The newest within so many bytes, behind one sum for each lane of those before. */
+function shortened(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
+  let bytes = 0
+  let from = losses.length
+  while (from > 0 && !isSum(losses[from - 1]!)) {
+    bytes += Buffer.byteLength(lineOf(losses[from - 1]!))
+    if (bytes > bytesMax) break
+    from--
+  }
+  const older = losses.slice(0, from)
+  const sums = logLanes.flatMap(lane => sumOf(older.filter(loss => loss.lane === lane)) ?? [])
+  return [...sums, ...losses.slice(from)]
+}
+
+function sumOf(losses: readonly LogLoss[]): LogLoss | null {
+  const last = losses.at(-1)
+  if (last === undefined) return null
+  let [fromOffset, toOffset, recordCount] = [last.fromOffset, last.toOffset, 0]
+  for (const loss of losses) {
+    fromOffset = Math.min(fromOffset, loss.fromOffset)
+    toOffset = Math.max(toOffset, loss.toOffset)
+    recordCount += recordCountOf(loss)
+  }
+  return { lane: last.lane, fromOffset, toOffset, file: null, noticedAtMs: last.noticedAtMs, recordCount }
+}
+
+function isSum({ recordCount }: LogLoss): boolean {
+  return recordCount !== undefined
+}
+
+function covers(sum: LogLoss, { lane, fromOffset, toOffset }: LogLoss): boolean {
+  return lane === sum.lane && fromOffset >= sum.fromOffset && toOffset <= sum.toOffset
+}
+
+function recordCountOf({ fromOffset, toOffset, recordCount }: LogLoss): number {
+  return recordCount ?? toOffset - fromOffset
+}
+
+function lineOf(loss: LogLoss): string {
+  return `${JSON.stringify(loss)}\n`
 }
 
 function placeOf({ lane, fromOffset, toOffset }: LogLoss): string {
   return `${lane} ${fromOffset} ${toOffset}`
 }
 
-/** Lines that are cut short, or that we did not write, are skipped. @throws system errors. */
-export function readLostRecords(folder: string): readonly LogLoss[] {
-  const path = join(folder, lostRecordsFile)
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return []
-  return readFileSync(path, 'utf8').split('\n').flatMap(parseLoss)
-}
-
 function parseLoss(line: string): LogLoss[] {
   try {
     const loss = JSON.parse(line) as LogLoss
-    return Number.isSafeInteger(loss.fromOffset) && Number.isSafeInteger(loss.toOffset) ? [loss] : []
+    const { recordCount = 0 } = loss
+    return [loss.fromOffset, loss.toOffset, recordCount].every(Number.isSafeInteger) ? [loss] : []
   } catch {
     return [] // a crash cut the line short; what it told of is noticed again
   }

@@ -10,7 +10,7 @@ import type { EventLogReader, LogChunk, LogRun, LogRuns } from '#ports/event-log
 import { PortError } from '#ports/port-error.ts'
 import { lookAtRoom, type RoomLimits } from './disk-room.ts'
 import { readLaneMark } from './lane-mark.ts'
-import { keepLostRecords, readLostRecords } from './lost-records.ts'
+import { LostRecords } from './lost-records.ts'
 import { packSegment, removePackedTwin } from './pack-segment.ts'
 import { type FrameRow, openReadable, type ReadableSegment, readError } from './readable-segment.ts'
 import { folderBytes, isDamage, listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
@@ -51,6 +51,7 @@ type OnDamage = (damage: { readonly lane: LogLane; readonly path: string; readon
 export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogReader {
   const { folder, logBytesMax = Number.POSITIVE_INFINITY, minFreeBytes = 0 } = options
   const limits: RoomLimits = { folder, logBytesMax, minFreeBytes }
+  const lost = new LostRecords(folder)
   const lanes = new Map<LogLane, LaneReader>()
   const laneReader = (lane: LogLane): LaneReader => {
     const known = lanes.get(lane) ?? new LaneReader(lane, join(folder, lane), options)
@@ -62,8 +63,9 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogRe
     readRuns: (lane, fromOffset, bytesMax) => patiently(() => laneReader(lane).readRuns(fromOffset, bytesMax)),
     status: (lane, offset) => patiently(() => laneReader(lane).status(offset)),
     deleteBehind: (lane, offset, olderThanMs) => patiently(() => laneReader(lane).deleteBehind(offset, olderThanMs)),
-    keepLoss: async (...losses) => reading(() => keepLostRecords(folder, losses)),
-    losses: async () => reading(() => readLostRecords(folder)),
+    keepLoss: async (...losses) => reading(() => lost.keep(losses)),
+    losses: async () => reading(() => lost.list()),
+    lostCount: async () => reading(() => lost.count()),
     room: async () => reading(() => lookAtRoom(limits)),
     makeRoom: processed =>
       patiently(() => {

@@ -1,5 +1,6 @@
 // What the log has lost of all projects, for whoever runs the instance: nothing tells whose these records were.
 
+import type { LogLoss } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { countedPageSchema, instant } from '#wire/management/shapes.ts'
 import { type LostRecordsJson, lostRecordsSchema } from '#wire/management.ts'
@@ -26,14 +27,17 @@ export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
       if (isLimited(caller)) return refusal(limitedKey)
       try {
         const losses = (await deps.logLosses()).toReversed()
-        const results: LostRecordsJson[] = losses.slice(query.offset, query.offset + query.limit).map(loss => ({
-          lane: loss.lane,
-          from_offset: loss.fromOffset,
-          to_offset: loss.toOffset,
-          file: loss.file,
-          noticed_at: instant(loss.noticedAtMs),
-          body: loss.body ?? null,
-        }))
+        const results: LostRecordsJson[] = fitting(losses.slice(query.offset, query.offset + query.limit)).map(
+          loss => ({
+            lane: loss.lane,
+            from_offset: loss.fromOffset,
+            to_offset: loss.toOffset,
+            record_count: loss.recordCount ?? loss.toOffset - loss.fromOffset,
+            file: loss.file,
+            noticed_at: instant(loss.noticedAtMs),
+            body: loss.body ?? null,
+          }),
+        )
         return answer(200, countedPage(request, query, losses.length, results))
       } catch (error) {
         if (!(error instanceof PortError)) throw error
@@ -41,6 +45,19 @@ export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
       }
     },
   })
+}
+
+/** Of the bytes that are kept of damaged records. */
+const pageBytesMax = 1024 * 1024
+
+/** One at least, where there is any. */
+function fitting(losses: readonly LogLoss[]): readonly LogLoss[] {
+  let bytes = 0
+  const end = losses.findIndex(({ body = '' }, index) => {
+    bytes += body.length
+    return bytes > pageBytesMax && index > 0
+  })
+  return end === -1 ? losses : losses.slice(0, end)
 }
 
 const limitedKey = permissionDenied('A key that is limited to some projects cannot see the records of all of them.')

@@ -37,6 +37,9 @@ export const lostRecordsSchema = Type.Object({
   lane: Type.String({ description: 'Of the log: `main` or `historical`.' }),
   from_offset: Type.Integer({ description: 'The first record of the span.' }),
   to_offset: Type.Integer({ description: 'Behind the last one.' }),
+  record_count: Type.Integer({
+    description: 'Of the span. Fewer than it has where older losses were summed up, since the list has a bound.',
+  }),
   file: Type.Union([Type.String(), Type.Null()], { description: 'The damaged file that they lay in, if it is there.' }),
   noticed_at: instantSchema,
   body: Type.Union([Type.String(), Type.Null()], {
