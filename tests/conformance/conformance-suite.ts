@@ -59,6 +59,21 @@ export function runVectors(
   return new Promise(resolve => child.once('close', () => resolve(output)))
 }
 
+/** @returns the option of the runner that leaves these vectors out. */
+export function without(ids: readonly string[]): string {
+  return `--only=^(?!(?:${ids.join('|')})$)`
+}
+
+/** Ids of the evaluation vectors without persons, groups, cohorts or settings of a project. */
+export function definitionsAlone(): string[] {
+  const { flag_vectors: flags, decoding_vectors: decoding } = JSON.parse(
+    readFileSync(vectorFiles[0]!, 'utf8'),
+  ) as Record<string, { id: string; stored?: object; project?: object }[]>
+  return [...flags!, ...decoding!]
+    .filter(({ stored, project }) => stored === undefined && project === undefined)
+    .map(({ id }) => id)
+}
+
 function idOf(line: string): string {
   return /^not ok (\S+?): /.exec(line)![1]!
 }

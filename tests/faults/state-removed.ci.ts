@@ -28,7 +28,7 @@ test('goes on reading and refuses to write while the state is away, and goes on 
 
   move(join(dataFolder, 'away'), dataFolder)
   await eventually(async () => (await readiness(pennon)).processing === 'ok')
-  await pennon.api('POST', flagsPath, { key: 'kept' })
+  await eventually(async () => !(await refusalOf(pennon.api('POST', flagsPath, { key: 'kept' }))))
   await pennon.caughtUp()
   assert.deepEqual(await eventNames(pennon), ['before', 'while it is away'])
   assert.equal(await pennon.stop(), 0)

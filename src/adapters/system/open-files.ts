@@ -1,7 +1,20 @@
 // How many files, connections among them, this process may have open.
 
-/** The limit that holds, which Node has raised as far as it may; null when there is no limit. */
+import { readFileSync } from 'node:fs'
+
+/** The limit that holds, which Node has raised as far as it may; null: there is none. */
 export function readOpenFilesMax(): number | null {
+  return process.platform === 'linux' ? ofLimits(readFileSync('/proc/self/limits', 'utf8')) : ofReport()
+}
+
+/** Takes microseconds, where a report takes 35 ms of each start. */
+function ofLimits(limits: string): number | null {
+  const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
+  if (soft === undefined) return ofReport()
+  return soft === 'unlimited' ? null : Number(soft)
+}
+
+function ofReport(): number | null {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
   const { excludeNetwork } = report
   // Names of interfaces are looked up otherwise, which may take seconds.
