@@ -230,6 +230,46 @@ describe('experience continuity', () => {
     assert.deepEqual(bounds, [250, 50], 'two ids were read, 100 ms each')
   })
 
+  it('fails a flag whose row is stored too late, and goes by that row from then on', async t => {
+    const rows = new Map<string, readonly HashKeyRow[]>([['user-2', []]])
+    let store = () => {}
+    const { server, values } = await start(t, {
+      hashKeys: {
+        findHashKeys: (_projectId, distinctId) => rows.get(distinctId) ?? null,
+        keepHashKey: ({ distinctId, flagKeys, anonDistinctId }) =>
+          new Promise(resolve => {
+            store = () => {
+              const kept = flagKeys.map(key => [key, anonDistinctId] as const)
+              rows.set(distinctId, kept)
+              resolve(kept)
+            }
+          }),
+      },
+      guard: {
+        // Reading takes no time here. The time is over once the write has begun, and before it ends.
+        startTimer: callback => {
+          const timer = setImmediate(callback)
+          return { cancel: () => clearImmediate(timer) }
+        },
+      },
+    })
+    const others = { everybody: true, plain: true, 'of-group': false }
+    const beforeLogIn = await values({ ...request, distinct_id: 'user-1' })
+    assert.equal(beforeLogIn.featureFlags['rollout-50'], true)
+    assert.equal((await values(request)).featureFlags['rollout-50'], false, 'what the log-in would show without a row')
+    const atLogIn = await values(withAnon)
+    assert.deepEqual(atLogIn.featureFlags, others)
+    assert.equal(atLogIn.errorsWhileComputingFlags, true)
+    const detailed = await server.post('/flags?v=2', withAnon)
+    const { failed, reason } = (detailed.json.flags as Record<string, JsonObject>)['rollout-50']!
+    assert.deepEqual([failed, (reason as JsonObject).code], [true, 'hash_key_override_error'])
+    store()
+    for (const body of [withAnon, request]) {
+      const later = await values(body)
+      assert.deepEqual([later.featureFlags['rollout-50'], later.errorsWhileComputingFlags], [true, false])
+    }
+  })
+
   it('lets a bounded number wait for a store that hangs', async t => {
     let askedCount = 0
     let goOn = () => {}

@@ -57,6 +57,49 @@ describe('experience continuity while the state file is written by another proce
     await eventually(isBack, { what: 'the row' })
     assert.deepEqual((await ask(front.url, knownId, null)).featureFlags, whole, 'by the row that was stored')
   })
+
+  it('reports a flag whose row waits too long as failed, never with another value, and gives the one before the log-in later', async t => {
+    const dataFolder = tempDir(t)
+    const front = await startFront({ PENNON_DATA: dataFolder })
+    t.after(() => front.close())
+    for (const flag of continuityFlags) await front.api('POST', flagsPath, flag)
+    const chunkStore = openSqliteChunkStore({ dataFolder })
+    t.after(() => chunkStore.close())
+    const userIds = Array.from({ length: 24 }, (_, index) => `visitor-${index}`)
+    await storePersons(chunkStore, userIds.length)
+    const answerFor = async (distinctId: string, anonDistinctId: string | null) => {
+      const response = await fetch(`${front.url}/flags?v=2`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ token: testProjectKey, distinct_id: distinctId, $anon_distinct_id: anonDistinctId }),
+      })
+      assert.equal(response.status, 200)
+      const { flags, errorsWhileComputingFlags } = (await response.json()) as {
+        flags: Record<string, { enabled: boolean; failed?: boolean }>
+        errorsWhileComputingFlags: boolean
+      }
+      const { enabled, failed = false } = flags['rollout-50']!
+      assert.equal(errorsWhileComputingFlags, failed)
+      return failed ? 'failed' : enabled
+    }
+    const before = await answerFor(anonymousId, null)
+    const ofUsers = await Promise.all(userIds.map(userId => answerFor(userId, null)))
+    const visitors = userIds.filter((_, index) => ofUsers[index] !== before)
+    assert.ok(visitors.length >= 6, 'chance, but a fixed one: without their rows these would see something else')
+    const logIn = () => Promise.all(visitors.map(visitor => answerFor(visitor, anonymousId)))
+
+    const release = await holdState(t, dataFolder)
+    // They are answered while the lock is held, so that none of their rows can be there.
+    assert.deepEqual(new Set(await logIn()), new Set(['failed']))
+    await release()
+    const seen = await eventually(async () => {
+      const answers = await logIn()
+      for (const answer of answers) assert.ok(answer === 'failed' || answer === before, String(answer))
+      return !answers.includes('failed') && answers
+    })
+    assert.deepEqual(new Set(seen), new Set([before]))
+    assert.deepEqual(new Set(await Promise.all(visitors.map(visitor => answerFor(visitor, null)))), new Set([before]))
+  })
 })
 
 describe('experience continuity while the state thread dies', () => {
