@@ -10,13 +10,12 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const stopMsMax = 9_000
 /** Beyond the limits of most connections, so that the first ones were given up. */
 const hangSeconds = 8
 
 describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
   for (const fronts of ['1', '2'])
-    it(`takes less than 10 s, and loses no event (${fronts} front)`, async t => {
+    it(`ends within its own 10 s, and loses no event (${fronts} front)`, async t => {
       await stopsWhileHanging(t, fronts, async () => {})
     })
 
@@ -59,10 +58,10 @@ async function stopsWhileHanging(
     await beforeStop(pennon)
     const startedAt = performance.now()
     const exitCode = await pennon.stop()
-    const stopMs = Math.round(performance.now() - startedAt)
-    t.diagnostic(`the stop took ${stopMs} ms`)
+    t.diagnostic(`the stop took ${Math.round(performance.now() - startedAt)} ms`)
+    // One that takes longer than 10 s ends itself with 1.
     assert.equal(exitCode, 0, pennon.output())
-    assert.ok(stopMs < stopMsMax, `the stop took ${stopMs} ms`)
+    assert.doesNotMatch(pennon.output(), /the stop took too long/)
   } finally {
     for (const pid of frozen) process.kill(pid, 'SIGCONT')
   }

@@ -18,8 +18,8 @@ export interface TestEngine {
   endpoint(): EngineEndpoint
   /** kill -9, and waits until it is gone. */
   kill(): Promise<void>
-  /** Starts it again on the same folder; resolves when it is ready. */
-  restart(): Promise<void>
+  /** Starts it again on the same folder, with other limits when they are given; resolves when it is ready. */
+  restart(limits?: Partial<EngineLimits>): Promise<void>
   /** Ends it and removes its folder. */
   stop(): Promise<void>
 }
@@ -36,9 +36,9 @@ export async function startEngine(limits: Partial<EngineLimits> = {}): Promise<T
     },
     endpoint: () => readEngineEndpoint(dataFolder)!,
     kill,
-    restart: async () => {
+    restart: async (otherLimits = limits) => {
       await kill()
-      child = await spawnEngine(dataFolder, limits)
+      child = await spawnEngine(dataFolder, otherLimits)
     },
     stop: async () => {
       await kill()
