@@ -3,7 +3,7 @@
 // caller's business. Nothing waits for a watcher: what it cannot be shown is counted and told, so that what is shown and
 // what is counted are together exactly what matched.
 
-import { type LogLane, type LogRecord, logLaneOf } from '#core/events/captured-event.ts'
+import { type DecodedRecord, type LogLane, logLaneOf } from '#core/events/captured-event.ts'
 import { LiveEvent, type LiveFilter, type LiveMatch, rejectMatches } from '#core/live/live-filter.ts'
 import { kindEvent, kindReject } from '#core/log/record-layout.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -192,7 +192,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
   }
 
   /** Damaged records are left to the worker. */
-  function show(record: LogRecord, lane: LogLane, offset: number): void {
+  function show(record: DecodedRecord, lane: LogLane, offset: number): void {
     if (record.kind === 'event') {
       const event = new LiveEvent(record.event)
       const encode = () => messages.event(record.event, lane, offset)

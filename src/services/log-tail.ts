@@ -2,7 +2,7 @@
 // tells of it or by asking now and then, and hands on those that are wanted. Others are passed by undecoded.
 // It shares its event loop with requests, so that it works in short slices and rests thrice as long as it worked.
 
-import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
+import type { DecodedRecord, LogLane } from '#core/events/captured-event.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
 import type { EventLogReader, LogRun } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -16,7 +16,7 @@ export interface LogTailOptions {
   /** @param kind of a record, as `record-layout.ts` has them. */
   readonly isWanted: (projectId: number, kind: number) => boolean
   /** A record that is wanted, by what its header says: what is damaged may be anybody's. */
-  readonly take: (record: LogRecord, offset: number) => void
+  readonly take: (record: DecodedRecord, offset: number) => void
   /** After each slice, before the event loop gets its turn. */
   readonly rest: () => void
   /** Reading goes on at the end; what lay in between is not known: it came faster than it can be read, or cannot be read. */

@@ -273,7 +273,7 @@ describe('processing the log', () => {
         const records = chunk.records.map(
           (record, index): LogRecord =>
             chunk.firstOffset + index === 1 && lane === 'main'
-              ? { kind: 'damaged', body: Buffer.from('broken') }
+              ? { kind: 'damaged', body: Buffer.from('broken'), appendedAtMs: 1_790_000_000_123 }
               : record,
         )
         return { ...chunk, records }

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { LogLane, LogRecord } from '#core/events/captured-event.ts'
+import type { DecodedRecord, LogLane, LogRecord } from '#core/events/captured-event.ts'
 import { RecordEncoder } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
 import type { EventLogReader, EventLogWriter } from '#ports/event-log.ts'
@@ -313,7 +313,7 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
   })
 }
 
-export function distinctIds(records: readonly LogRecord[]): string[] {
+export function distinctIds(records: readonly DecodedRecord[]): string[] {
   return records.map(record => (record.kind === 'event' ? record.event.distinctId : record.kind))
 }
 

@@ -2,7 +2,7 @@
 // request alone brought into the log.
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
-import type { CapturedEvent, LogRecord } from '#core/events/captured-event.ts'
+import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
 import { type CaptureServerOptions, startCaptureServer } from './capture-server.ts'
 
@@ -21,14 +21,14 @@ export interface EdgeAnswer {
   readonly detail: string
   readonly code: string
   readonly events: readonly CapturedEvent[]
-  readonly records: readonly LogRecord[]
+  readonly records: readonly DecodedRecord[]
 }
 
 export type CaptureEdge = Awaited<ReturnType<typeof startCaptureEdge>>
 
 /** Requests are sent one after the other. */
 export async function startCaptureEdge(options: Omit<CaptureServerOptions, 'wrapLog'> = {}) {
-  let appended: LogRecord[] = []
+  let appended: DecodedRecord[] = []
   const undo: (() => unknown)[] = []
   const server = await startCaptureServer(
     { after: fn => void undo.push(fn as () => unknown) },

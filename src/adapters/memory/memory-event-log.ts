@@ -78,7 +78,9 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
       bytes += record.bytes.length
       return index === 0 || bytes <= limits.bytesMax
     })
-    const records = taken.flatMap(record => decodeRecords(record.bytes, 1))
+    const records = taken.flatMap(({ bytes, appendedAtMs }) =>
+      decodeRecords(bytes, 1).map(record => (record.kind === 'damaged' ? { ...record, appendedAtMs } : record)),
+    )
     return { lane, firstOffset, records, nextOffset: firstOffset + records.length } satisfies LogChunk
   }
 

@@ -13,7 +13,7 @@ import { openSqliteLogReader } from './sqlite-log-reader.ts'
 
 describe('sqlite-log reader', () => {
   it('reports a damaged record in the middle and reads the rest', async t => {
-    const { folder, writer } = await openedWriter(t)
+    const { folder, writer } = await openedWriter(t, { nowMs: () => 1_790_000_000_123 })
     await writer.append('main', encodedEvents([1, 2, 3, 4].map(n => aCapturedEvent(n))))
     await writer.append('main', encodedEvents([aCapturedEvent(5)]))
     changeFrame(folder, 0, body => {
@@ -24,6 +24,7 @@ describe('sqlite-log reader', () => {
     assert.equal(nextOffset, 5)
     const damaged = records[1]!
     assert.ok(damaged.kind === 'damaged' && Buffer.from(damaged.body).includes('phc_test_token'))
+    assert.equal(damaged.appendedAtMs, 1_790_000_000_123)
   })
 
   it('accounts for every record behind a damaged length, so that offsets stay what they were', async t => {

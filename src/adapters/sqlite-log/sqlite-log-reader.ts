@@ -205,7 +205,8 @@ class LaneReader {
         const bytes = cursor.nextBytes
         if (bytes > room && records.length > 0) break
         room -= bytes
-        records.push(cursor.next())
+        const record = cursor.next()
+        records.push(record.kind === 'damaged' ? { ...record, appendedAtMs: frame.appended_at_ms } : record)
       }
       return {
         nextOffset: from + records.length - countBefore,

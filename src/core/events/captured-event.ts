@@ -149,9 +149,20 @@ export interface CapturedReplay {
   readonly items: Uint8Array
 }
 
-/** What one log record holds. `damaged` is what reading makes of a record whose checksum does not hold. */
+/**
+ * What one log record holds. `damaged` is what reading makes of a record whose checksum does not hold: only the log still
+ * knows when it was appended, epoch ms.
+ */
 export type LogRecord =
   | { readonly kind: 'event'; readonly event: CapturedEvent }
   | { readonly kind: 'reject'; readonly reject: CapturedReject }
   | { readonly kind: 'replay'; readonly replay: CapturedReplay }
-  | { readonly kind: 'damaged'; readonly body: Uint8Array }
+  | (DamagedRecord & { readonly appendedAtMs: number })
+
+interface DamagedRecord {
+  readonly kind: 'damaged'
+  readonly body: Uint8Array
+}
+
+/** What the bytes of a record say by themselves. */
+export type DecodedRecord = Exclude<LogRecord, DamagedRecord> | DamagedRecord

@@ -43,7 +43,7 @@ export type ParsedRecord =
   /** An event that cannot be processed: its text is not an object, or processing it has failed before. */
   | { readonly kind: 'failed'; readonly offset: number; readonly event: CapturedEvent; readonly message: string }
   | { readonly kind: 'reject'; readonly offset: number; readonly reject: CapturedReject }
-  | { readonly kind: 'damaged'; readonly offset: number; readonly body: Uint8Array }
+  | { readonly kind: 'damaged'; readonly offset: number; readonly body: Uint8Array; readonly appendedAtMs: number }
 
 export interface ParsedChunk {
   readonly lane: LogLane
@@ -58,7 +58,7 @@ export function parseChunk(chunk: ChunkRecords, failures: ReadonlyMap<number, st
 
 function parseRecord(record: LogRecord, offset: number, failures: ReadonlyMap<number, string>): ParsedRecord {
   if (record.kind === 'reject') return { kind: 'reject', offset, reject: record.reject }
-  if (record.kind === 'damaged') return { kind: 'damaged', offset, body: record.body }
+  if (record.kind === 'damaged') return { ...record, offset }
   const message = failures.size > 0 ? failures.get(offset) : undefined
   if (record.kind === 'replay') {
     const { replay } = record

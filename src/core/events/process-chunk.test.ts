@@ -50,7 +50,7 @@ describe('a chunk', () => {
       { kind: 'event', event: anEvent('e', 'ada', { $cookieless_mode: true }) },
       { kind: 'event', event: anEvent('e', 'ada', 'null') },
       { kind: 'reject', reject: aCapturedReject() },
-      { kind: 'damaged', body: new Uint8Array([0xff, 0x61]) },
+      { kind: 'damaged', body: new Uint8Array([0xff, 0x61]), appendedAtMs: 1_790_000_000_123 },
     ])
     assert.deepEqual(
       processed.changes.outcomes.map(({ projectId, outcome, reason, count }) => [projectId, outcome, reason, count]),
@@ -68,6 +68,7 @@ describe('a chunk', () => {
     const [failed, refused, damaged] = processed.rows.rejected.map(({ body }) => body)
     assert.match(failed!, /^{"event":"e","uuid":"[^"]+","distinct_id":"ada","timestamp":"[^"]+","properties":null}$/)
     assert.deepEqual([refused, damaged], ['{"distinct_id":"ada"}', '\ufffda'])
+    assert.equal(processed.rows.rejected.at(-1)!.receivedAtMs, 1_790_000_000_123, 'kept as long as the others')
     assert.equal(new Set(processed.rows.rejected.map(({ rejectId }) => rejectId)).size, 3)
   })
 
@@ -80,7 +81,7 @@ describe('a chunk', () => {
       { kind: 'event', event: anEvent('$ai_span', 'ada', 'null', { lane: 'ai' }) },
       { kind: 'event', event: anEvent('$exception', 'ada', {}, { lane: 'error_tracking', projectId: 99 }) },
       { kind: 'reject', reject: aCapturedReject({ lane: 'replay', reason: 'missing_session_id' }) },
-      { kind: 'damaged', body: new Uint8Array([0xff]) },
+      { kind: 'damaged', body: new Uint8Array([0xff]), appendedAtMs: 1_790_000_000_123 },
     ])
     const told = ({ outcomes }: ProcessedChunk['changes']) =>
       outcomes.map(({ lane, outcome, reason, count }) => `${lane} ${outcome} ${reason} ${count}`).toSorted()

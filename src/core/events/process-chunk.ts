@@ -119,7 +119,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         report.count(record.reject.projectId, record.reject.lane, 'rejected', record.reject.reason)
         break
       case 'damaged':
-        rejected.push(rejectOfDamage(record.offset, chunk.lane, record.body))
+        rejected.push(rejectOfDamage(record.offset, chunk.lane, record))
         report.count(0, chunk.lane, 'rejected', 'log_record_damaged')
         break
       default:

@@ -2,7 +2,7 @@
 // record's place in the log, so that a repeated chunk replaces its own rejects.
 
 import { rejectUuid } from '../persons/person-uuid.ts'
-import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane } from './captured-event.ts'
+import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane, LogRecord } from './captured-event.ts'
 import { cutRejectBody, keptBody, rejectBodyBytesMax } from './reject-body.ts'
 import { withoutAddress } from './reject-source.ts'
 import type { RejectedEvent } from './stored-event.ts'
@@ -113,8 +113,12 @@ export function rejectOfReject(offset: number, reject: CapturedReject): Rejected
   }
 }
 
-/** A damaged record names no project and no time. */
-export function rejectOfDamage(offset: number, lane: LogLane, body: Uint8Array): RejectedEvent {
+/** A damaged record names no project. It counts as received when it was appended, which is at most seconds later. */
+export function rejectOfDamage(
+  offset: number,
+  lane: LogLane,
+  { body, appendedAtMs }: Extract<LogRecord, { readonly kind: 'damaged' }>,
+): RejectedEvent {
   return {
     rejectId: rejectUuid(lane, offset, 0),
     projectId: 0,
@@ -125,7 +129,7 @@ export function rejectOfDamage(offset: number, lane: LogLane, body: Uint8Array):
     uuid: '',
     event: '',
     distinctId: '',
-    receivedAtMs: 0,
+    receivedAtMs: appendedAtMs,
     body: new TextDecoder().decode(body.subarray(0, rejectBodyBytesMax)),
     source: null,
   }

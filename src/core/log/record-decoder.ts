@@ -2,7 +2,7 @@
 // checksum or content does not hold becomes `damaged`, and reading goes on behind it.
 
 import { crc32 } from 'node:zlib'
-import { type CapturedEvent, type CapturedReject, type LogRecord, lanes } from '../events/captured-event.ts'
+import { type CapturedEvent, type CapturedReject, type DecodedRecord, lanes } from '../events/captured-event.ts'
 import { decodeRejectSource } from '../events/reject-source.ts'
 import { recordBytesAt } from './record-codec.ts'
 import {
@@ -21,9 +21,9 @@ import { decodeReplay } from './replay-record.ts'
  * Every record of a run. With `recordCount`, exactly so many come back: when a length is damaged nobody knows where the
  * next record begins, so the rest of the run is one `damaged` record and each record lost in it an empty `damaged` one.
  */
-export function decodeRecords(bytes: Uint8Array, recordCount?: number): LogRecord[] {
+export function decodeRecords(bytes: Uint8Array, recordCount?: number): DecodedRecord[] {
   const cursor = new RecordCursor(bytes, recordCount)
-  const records: LogRecord[] = []
+  const records: DecodedRecord[] = []
   while (!cursor.done) records.push(cursor.next())
   return records
 }
@@ -80,7 +80,7 @@ export class RecordCursor {
     }
   }
 
-  next(): LogRecord {
+  next(): DecodedRecord {
     const start = this.#at
     const end = start + this.nextBytes
     this.#at = end
@@ -89,7 +89,7 @@ export class RecordCursor {
   }
 
   /** Undefined when the bytes are no sound record. */
-  #decode(start: number, end: number): LogRecord | undefined {
+  #decode(start: number, end: number): DecodedRecord | undefined {
     const view = this.#view
     if (end - start < headerBytes || view.getUint32(start + field.size, true) !== end - start) return undefined
     const checksum = crc32(this.#bytes.subarray(start + checksumStart, end))

@@ -4,7 +4,7 @@
 import { randomFillSync, randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
-import type { LogRecord } from '#core/events/captured-event.ts'
+import type { DecodedRecord } from '#core/events/captured-event.ts'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
@@ -33,7 +33,7 @@ import { fixedClock } from '../../support/fixed-clock.ts'
 export interface FuzzServer {
   readonly url: string
   /** What was appended since the last call. */
-  takeRecords(): LogRecord[]
+  takeRecords(): DecodedRecord[]
   /** Events and replays acknowledged so far. */
   acceptedCount(): Promise<number>
   close(): Promise<void>
@@ -44,7 +44,7 @@ export async function startFuzzServer(projectKeys: ReadonlySet<string>): Promise
   const clock = fixedClock('2025-07-01T11:00:00Z')
   const metrics = createMetrics()
   const logger = silentLogger()
-  let appended: LogRecord[] = []
+  let appended: DecodedRecord[] = []
   const eventLog: EventLogWriter = {
     append: async (_lane, { bytes, recordCount }) => {
       sealRecords(bytes)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
-import type { CapturedEvent, LogRecord } from '#core/events/captured-event.ts'
+import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
 import { nestingDepthMax } from '#wire/json-slices.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { type FuzzServer, startFuzzServer } from './fuzz-server.ts'
@@ -144,7 +144,7 @@ function checkAnswer({ status, body }: Answer): string | null {
   return null
 }
 
-function checkRecords(records: readonly LogRecord[], { status, body }: Answer, { path }: FuzzRequest): void {
+function checkRecords(records: readonly DecodedRecord[], { status, body }: Answer, { path }: FuzzRequest): void {
   const stored = records.filter(record => record.kind === 'event' || record.kind === 'replay')
   for (const record of records) {
     if (record.kind === 'event') checkEvent(record.event)
