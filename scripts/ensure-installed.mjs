@@ -8,16 +8,8 @@
 // `--production` leaves the development tools out; a full installation serves both. `--keep` is for commands beside a running
 // instance: they take what is installed, whatever version it is of.
 import { spawn } from 'node:child_process'
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -78,18 +70,20 @@ function packagesIn(lockPath) {
 }
 
 async function installInTurn() {
+  let beat = 0
+  const name = `${basename(turnPath)}-${randomBytes(4).toString('hex')}`
+  const turn = () => JSON.stringify({ folder: name, beat: beat++ })
   for (let waitedCount = 0; ; waitedCount++) {
-    if (takeTurn()) break
+    if (takeTurn(turn())) break
     if (waitedCount === 0) console.error('pennon: waiting for an installation in this folder to end …')
     await untilTurnEnds()
     if (isInstalled()) return
   }
-  const folder = mkdtempSync(`${turnPath}-`)
-  let beat = 0
-  const giveTurn = () => writeFileSync(turnPath, JSON.stringify({ folder: basename(folder), beat: beat++ }))
-  giveTurn()
-  const beating = setInterval(giveTurn, beatMs)
+  // Named in the turn before it is there, so that whoever comes after a kill knows of it.
+  const folder = join(root, name)
+  const beating = setInterval(() => writeFileSync(turnPath, turn()), beatMs)
   try {
+    mkdirSync(folder, { mode: 0o700 })
     await install(folder)
   } finally {
     clearInterval(beating)
@@ -151,9 +145,9 @@ function run(command, args, cwd) {
 }
 
 /** @returns false: another one has it, or had it and was killed. */
-function takeTurn() {
+function takeTurn(turn) {
   try {
-    writeFileSync(turnPath, '', { flag: 'wx' })
+    writeFileSync(turnPath, turn, { flag: 'wx' })
     return true
   } catch (cause) {
     if (cause.code === 'EEXIST') return false

@@ -1,7 +1,7 @@
 // What `npm start` installs, and when: with the real npm, on a project of two packages that a registry on loopback serves.
 
 import assert from 'node:assert/strict'
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -199,6 +199,32 @@ describe('a start', () => {
 
     assert.equal((await project.ensure().ended).code, 0)
     assert.equal(project.installedVersion(), '2.0.0')
+    assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('takes away the folder of one that was killed as soon as it had made that', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    const script = `
+      import fs from 'node:fs'
+      import { syncBuiltinESMExports } from 'node:module'
+      for (const name of ['mkdirSync', 'mkdtempSync']) {
+        const make = fs[name]
+        fs[name] = (...args) => {
+          make(...args)
+          process.kill(process.pid, 'SIGKILL')
+        }
+      }
+      syncBuiltinESMExports()
+      await import('./ensure-installed.mjs')`
+    writeFileSync(join(project.root, 'scripts/killed.mjs'), script)
+    const killed = spawnSync(process.execPath, ['scripts/killed.mjs', '--production'], { cwd: project.root })
+    assert.equal(killed.signal, 'SIGKILL')
+    assert.equal(project.leftovers().length, 2, 'a turn and a folder')
+
+    assert.equal((await project.ensure().ended).code, 0)
+    assert.equal(project.installedVersion(), '1.0.0')
     assert.deepEqual(project.leftovers(), [])
   })
 
