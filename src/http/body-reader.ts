@@ -1,6 +1,6 @@
-// One body as it comes in. What has come is charged, never what was announced: the first piece is kept as it is, and a body
-// in several pieces gets one buffer that doubles. A list of pieces would take a hundred times their bytes when each is one
-// byte long.
+// One body as it arrives. It is charged for what has arrived, never for what was announced: the first piece is kept as it
+// is, and a body in several pieces gets one buffer that doubles. A list of pieces would take a hundred times their bytes
+// when each is one byte long.
 
 import type { IncomingMessage } from 'node:http'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
@@ -94,7 +94,7 @@ export class BodyReader implements IncomingBody {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)
     if (!this.#room.grow(capacity - this.#buffer.length, this)) return false
-    // Node gives each piece memory of its own; one that is a part of something larger would keep all of that.
+    // Node gives each piece memory of its own. A piece of a larger buffer would keep all of that buffer alive.
     const grown = isFirst && chunk.buffer.byteLength === length ? chunk : Buffer.allocUnsafeSlow(capacity)
     this.#buffer.copy(grown, 0, 0, this.#length)
     if (grown !== chunk) chunk.copy(grown, this.#length)

@@ -1,6 +1,6 @@
-// The connections of a process, with a bound below the files that it may have open: at that limit nothing can be opened any
-// more, not even by the thread that writes the log. At the bound whoever has most connections gives one up, so that many
-// connections of one address cost that address, and never the next one who comes.
+// The connections of a process, bounded below its limit of open files: at that limit nothing can be opened any more, not
+// even by the thread that writes the log. At the bound the address with the most connections loses one, so that many
+// connections from one address cost that address, and never the next newcomer.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -116,7 +116,7 @@ export class Connections {
   #makeRoom(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
-    // Whoever would have most itself may only exchange one that it does not use.
+    // An address that has the most itself may only exchange an idle connection of its own.
     const isFullest = newcomers !== undefined && size === this.#fullestSize
     const found = this.#look(isFullest ? [newcomers] : fullest)
     if (found === null || (isFullest && found.state !== 'idle')) return false

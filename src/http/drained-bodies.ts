@@ -1,6 +1,7 @@
-// What still comes of bodies that were refused. A connection that is closed while its client sends is broken for it, and old
-// SDKs, who then never see their answer, send the same again for ever: so the rest is read and let go. That must not become
-// a way to keep the server busy: all together are read at a bounded rate, and each has a bound in bytes and in time.
+// The rest of bodies that were refused. When a connection is closed while its client is still sending, the client sees a
+// broken connection instead of the answer, and old SDKs then send the same again for ever. So the rest is read and dropped.
+// That must not become a way to keep the server busy: all of them together are read at a bounded rate, and each has a bound
+// in bytes and in time.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -31,9 +32,9 @@ export class DrainedBodies {
   }
 
   /**
-   * Reads on, slowly, and lets go of what comes; cuts the connection at the bounds.
-   * @param response not begun: Node would close the connection behind it when the client asks for that, in the midst of
-   *   what it sends, so that is done here, at the body's end.
+   * Reads on slowly and drops what arrives; cuts the connection at the bounds.
+   * @param response not begun. When the client asked for the connection to be closed, Node would close it behind the answer,
+   *   while the client is still sending; so it is closed here, at the end of the body.
    */
   add(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
@@ -55,7 +56,7 @@ export class DrainedBodies {
       this.#waiting.push(request)
       this.#awaitRound()
     })
-    // A sender that goes away has nothing more to be told.
+    // A sender that has gone away needs no answer.
     request.on('error', () => undefined)
     request.once('end', () => {
       end()

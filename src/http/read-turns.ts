@@ -1,6 +1,6 @@
-// Bodies take turns. Node reads up to 2 MiB of each connection in one turn of the event loop: two hundred connections with
-// large bodies would hold it for seconds. So all bodies together get a bound for each turn, and one that would go beyond it
-// waits for the next, first come, first served; requests with small bodies are read and answered in between.
+// Large bodies take turns. Node reads up to 2 MiB from each connection in one turn of the event loop, so two hundred
+// connections with large bodies would hold it for seconds. All bodies together therefore have a bound for each turn, and one
+// that would exceed it waits for the next turn, first come, first served. Small requests are read and answered in between.
 
 import type { IncomingMessage } from 'node:http'
 

@@ -1,6 +1,6 @@
-// The bodies of requests while they come in and are worked on: all of them together have a bound, so that however many
-// large ones are sent at once, memory holds. What goes beyond it is answered 503, and its sender comes back; but before
-// that, bodies that hold much and bring little are ended in its favour.
+// The bodies of requests while they arrive and are worked on. All of them together have a bound, so that memory suffices
+// however many large ones are sent at once. Before a body is refused for it (503, after which its sender comes back), bodies
+// that hold much and bring little are ended in its favour.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderRoom } from './body-reader.ts'
@@ -74,8 +74,8 @@ export class BodyRoom implements ReaderRoom {
   }
 
   /**
-   * Reads a whole body, which then holds its length of room until `giveBack`. One that is `busy` or `too_large` may go on
-   * coming: it is for the caller to `drain`.
+   * Reads a whole body, which then takes its length of the room until `giveBack`. The rest of one that is `busy` or
+   * `too_large` may still be arriving, and the caller has to `drain` it.
    * @param bytesMax the route's limit, of bytes as received.
    */
   read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
@@ -117,8 +117,8 @@ export class BodyRoom implements ReaderRoom {
   }
 
   /**
-   * Gives back the room of a body that was read, once `work` on it is over and its answer is made. For how long the client
-   * takes to read that, the body is not needed.
+   * Gives back the room of a body that was read, once `work` on it is over and its answer is made. The body is not needed
+   * while the client reads the answer, however long that takes.
    */
   giveBack(bytes: number, response: ServerResponse, work: Promise<void> | null): void {
     if (bytes === 0) return

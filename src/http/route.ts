@@ -7,15 +7,15 @@ import { encodeWireError, type WireError } from '#wire/wire-error.ts'
  * Who may call a route:
  * `open` anyone (health, fixed answers); `project_key` the public key in the request, checked by the handler;
  * `personal_key` a secret in `Authorization`, checked before the handler; `server_key` a personal key or a secret key of the
- * project, checked by the handler, which answers in the wire's own words; `operator` a process on this machine that no proxy
- * and no page stands behind, or a personal key.
+ * project, checked by the handler, which answers in the wire's own words; `operator` a process on this machine that is
+ * neither a proxy nor a page, or a personal key.
  */
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /**
- * The surface a route belongs to: label of its metrics, and what its CORS answer allows. `changes` and `live` stay open: their
- * seconds say nothing of how fast anything is answered.
+ * The surface a route belongs to: label of its metrics, and what its CORS answer allows. `changes` and `live` are groups of
+ * their own because their responses stay open, so their seconds say nothing about how fast anything is answered.
  */
 export const routeGroups = [
   'flags',

@@ -34,7 +34,7 @@ export async function sendScript(
   script: PackedScript,
   headers: ScriptHeaders,
 ): Promise<void> {
-  // Packings of one text differ in bytes, so that their strong tags must.
+  // Packings of one text differ in bytes, so their strong tags must differ too.
   const etag = `"${headers.hash}${script.packing === null ? '' : `-${script.packing}`}"`
   reply
     .header('cache-control', headers.cacheControl)
@@ -50,7 +50,7 @@ export async function sendScript(
     if (script.packing !== null) reply.header('content-encoding', script.packing)
     reply.send(request.method === 'HEAD' ? undefined : payloadOf(script.body))
   }
-  // A stream is still on its way; a handler that ends before it would be answered for, with nothing.
+  // A stream is still being sent: if the handler ended before it, Fastify would answer with an empty body.
   await reply
 }
 

@@ -1,5 +1,5 @@
-// Who reads definitions and remote configuration: a personal key that may read flags, or a secret key of a project. Here it
-// is found out whose key it is; whether it opens the project that is asked for, handlers ask with `opensProject`.
+// Who reads definitions and remote configuration: a personal key that may read flags, or a secret key of a project. This
+// file finds out whose key it is; handlers ask `opensProject` whether it opens the project in question.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
@@ -52,7 +52,7 @@ export function withServerKey(
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
   const digests = createSecretDigests(keptDigestsMax)
-  // Without a promise where none is needed: SDKs ask for unchanged definitions all the time.
+  // There is no promise where none is needed, because SDKs ask for unchanged definitions all the time.
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)

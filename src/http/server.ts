@@ -39,7 +39,7 @@ export interface HttpServerOptions {
   readonly newUuid?: () => string
 }
 
-/** In the place of a body that was refused: its request is answered all the same, in the words of its route. */
+/** Stand in for a body that was refused: its request is still answered by its route, in the route's own words. */
 const refusedBodies = { busy: Symbol('busy'), too_large: Symbol('too large') } as const
 const genericBusy = wireError(503, 'transient_error', 'transient error, please retry')
 /** Source: docs/wire/ingestion.md 1.3. */
@@ -68,11 +68,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       // Flag keys have up to 400 characters, each up to three in an address.
       maxParamLength: 1_250,
       ignoreTrailingSlash: false,
-      // A host that was set with a final slash makes `//static/array.js`, `//decide/`. Source: docs/wire/clients.md 13, row 73.
+      // An SDK whose host ends in a slash asks for `//static/array.js`, `//decide/`. Source: docs/wire/clients.md 13, row 73.
       ignoreDuplicateSlashes: true,
       caseSensitive: true,
     },
-    // An address that no route can read, before there is a route to ask.
+    // For an address that cannot be read, and so has no route.
     frameworkErrors: (error, request, reply) => {
       nameRequest(request, reply as unknown as FastifyReply)
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
@@ -80,13 +80,13 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     },
     clientErrorHandler: answerUnreadableRequest,
     genReqId: requestIdMaker(newUuid),
-    // Node looks every 30 s otherwise, and would give headers that never end four times their time.
+    // By default Node looks every 30 s, and would give headers that never end four times their time.
     http: { connectionsCheckingInterval: connectionTimeouts.checkedEveryMs },
     requestTimeout: connectionTimeouts.requestMs,
     keepAliveTimeout: connectionTimeouts.keepAliveMs,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    // What still comes in on open connections is served, and is their last request.
+    // A request that still arrives on an open connection is served as its last one.
     return503OnClosing: false,
   })
   server.server.headersTimeout = connectionTimeouts.headersMs
@@ -163,7 +163,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       // With no content-length and no content-type Fastify leaves the body undefined.
       request.body = emptyBody
     }
-    // Its length now: a thread may get its memory.
+    // The length is read now, because a decode thread may take the body's memory.
     const { length } = request.body as Buffer
     let work: Promise<void> | null = null
     try {

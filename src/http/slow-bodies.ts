@@ -1,6 +1,6 @@
-// Bodies that are still coming in, and how fast each of them is. One that brings next to nothing is ended, so that nobody
-// keeps a connection busy with a byte now and then. And where room is short, the one goes first that takes longest to bring
-// what it holds: whoever holds much and brings little keeps others out, whoever sends steadily does not.
+// Bodies that are still arriving, and how fast each of them is. One that brings next to nothing is ended, so that a
+// connection cannot be kept busy with a byte now and then. Where room is short, the one that takes longest to bring what it
+// holds goes first: a sender that holds much and brings little keeps others out, a steady one does not.
 
 /** A body that has not come to its end. */
 export interface IncomingBody {

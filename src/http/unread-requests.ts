@@ -1,5 +1,5 @@
-// What never became a request, or never came to its end: there is no reply then, only the connection, which ends with the
-// answer. A route may have a body of its own for requests that stop coming in.
+// Connections whose request could not be read, or never came to its end: there is no reply object then, so the answer is
+// written to the connection, which ends with it. A route may have its own body for requests that stall.
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -25,9 +25,9 @@ interface UnreadRequest {
 }
 
 /**
- * From their headers to their answers, requests of routes that say something themselves, and of pages, which see an answer
- * only when it names their origin. Before its headers are read nothing is known of a request, its origin included: that 408,
- * and the 400 and 431 of what is no request, a page sees as a failed connection.
+ * Requests, from their headers to their answers, whose route has words of its own, or which come from pages: a page sees an
+ * answer only when it names the page's origin. Before its headers are read nothing is known of a request, its origin
+ * included, so a page sees that 408, and the 400 and 431 of what is no request, as a failed connection.
  */
 const unreadRequests = new WeakMap<Socket, UnreadRequest>()
 
@@ -52,7 +52,7 @@ export function answerStalledRequest({ socket }: IncomingMessage): void {
 
 /** For Fastify, as its `clientErrorHandler`. */
 export function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
-  // One that was answered already has only its body left to be read.
+  // A request that was answered already has only its body left to be read.
   if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
     socket.destroy()
     return

@@ -1,5 +1,5 @@
-// Appends what is to be stored of a request, and counts it once the log has it: what was accepted, and what was left out on
-// the way and leaves no record.
+// Appends what is to be stored of a request. Once the log has it, counts what was accepted, and what was left out on the way
+// and has no record.
 
 import { type Lane, lanes } from '#core/events/captured-event.ts'
 import type { PreparedEvents } from '#core/events/prepare-events.ts'

@@ -1,4 +1,4 @@
-// Waiting between tries: longer with each, with jitter so that several workers do not knock together, and ended at once
+// Waiting between tries: longer with each, with jitter so that several workers do not try at the same moment, and cut short
 // by a stop.
 
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -34,15 +34,15 @@ export function decideLogBinding(
   begunAt: string,
 ): LogBinding {
   if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
-  // An id that is not the followed one came with a start that was cut short, of another state perhaps: with two that follow
-  // it, each would process what the other one accepted.
+  // An id that is not the followed one was left by a start that was cut short, perhaps with another state. If two states
+  // followed it, each would process what the other one accepted.
   if (!found.hasSegments) return { kind: 'follow', id: null }
   if (found.id === null) {
     // The log is older than ids, so only the state beside it can have followed it. A start that was cut short here had
     // given the id to the state already, and not yet to the folder.
     return hasOwnState ? { kind: 'follow', id: followed?.id ?? null } : { kind: 'refuse' }
   }
-  // One start with the wrong folder, and nothing of that one was processed: the way back is open.
+  // After one start with the wrong folder, of which nothing was processed, the way back is open.
   if (followed?.formerId === found.id && followed.begunAt === begunAt) return { kind: 'follow', id: found.id }
   return { kind: 'refuse' }
 }
@@ -74,7 +74,8 @@ export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> 
   if (binding.kind === 'go_on') return ok(null)
   if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
   const id = binding.id ?? deps.newUuid()
-  // An empty log gets its id first, since without one it is nobody's; a filled one last, since with one it is somebody's.
+  // An empty log gets its id first, since without one it belongs to no state. A filled one gets it last: from then on it
+  // belongs to the state with that id, which has to follow it already.
   if (!log.hasSegments) log.replaceId(id)
   const formerId = (followed?.id === id ? followed.formerId : followed?.id) ?? null
   await management.followLog({ id, place: `${host}:${folder}`, formerId, begunAt })
@@ -99,7 +100,7 @@ export async function whyNotOurs(
   if (found.followedLogId !== log.id) return 'came back as a copy that follows another log'
   for (const lane of logLanes) {
     const position = found.positions.get(lane) ?? 0
-    // A host that was set back to a snapshot: what it appends from here on would lie where nobody reads. A start mends it.
+    // The host was set back to a snapshot: what it appended from here on would never be read. A start mends that.
     if ((await log.endOffset(lane, position)) < position) return `is ahead of the log of this instance (lane ${lane})`
   }
   return null
@@ -122,9 +123,9 @@ export class LogLeftError extends Error {
 }
 
 /**
- * A chunk store that gives lanes only to who reads the log that the state follows. It asks before the claim, so that a
- * worker on another log takes the lane from nobody, and behind it: whoever binds another log after that takes the lane away
- * (`followLog`), so nothing can come in between.
+ * A chunk store that gives lanes only to a worker that reads the log that the state follows. It asks before the claim, so
+ * that a worker on another log takes the lane from no other, and once more after it. Binding another log after that takes
+ * the lane away (`followLog`), so nothing can come in between.
  */
 export function claimingOnlyFor(
   logId: string | null,

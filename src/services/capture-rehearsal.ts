@@ -1,5 +1,5 @@
-// Capture that leaves nothing behind: what would become of a request, its project, its quotas and the instance's own settings
-// asked, with nothing appended and nothing counted.
+// Capture that leaves nothing behind: says what would become of a request, given its project, its quotas and the instance's
+// settings, without appending or counting anything.
 
 import { createMetrics } from '#telemetry/metrics.ts'
 import { type CaptureDependencies, type CaptureService, createCaptureService } from './capture.ts'

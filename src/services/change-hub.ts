@@ -1,6 +1,6 @@
-// Who is told that a project's definitions changed. One hub per front, fed by the definition cache. It passes on that
-// something changed and at which revision, nothing else, so that all a slow reader can be owed is one notice: changes
-// that come while it takes the last one become one. What a notice looks like and where it goes is the reader's business.
+// Tells readers that a project's definitions changed. There is one hub per front, fed by the definition cache. It passes on
+// only that something changed and at which revision, so a slow reader is owed one notice at most: changes that come while it
+// takes the last one become one. What a notice looks like and where it goes is up to the reader.
 
 import { err, ok, type Result } from '#core/result.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -75,8 +75,8 @@ interface Entry {
 /** Readers told in one turn of the event loop: a few milliseconds. Spreads what they ask next, too. */
 const readersPerTurn = 256
 /**
- * A client asks for its flags and then connects. A change in between would be told to nobody, so whoever connects for the
- * first time so soon after a change is told of it.
+ * A client asks for its flags and then connects. No one would tell it of a change in between, so a client that connects for
+ * the first time so soon after a change is told of that change.
  */
 const recentMs = 60_000
 /** One interval may begin just before it ends; a reader that took nothing throughout the next one is stuck. */

@@ -1,5 +1,5 @@
-// Who is in a cohort, and how many: rows of a static one, stored persons put to the evaluator one after the other for any
-// other. Persons come in pages, and an evaluation gives the event loop back every few milliseconds.
+// Who is in a cohort, and how many. A static cohort has rows; for any other, stored persons are put to the evaluator one
+// after the other. Persons come in pages, and an evaluation gives the event loop back every few milliseconds.
 
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import { CohortProbe } from '#core/cohorts/cohort-probe.ts'
@@ -105,7 +105,7 @@ export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
       if (counting.size >= waitingCountMax) return Promise.resolve(err('too_many'))
       const result = last.then(() => countAndSave(deps, cohort)).finally(() => counting.delete(cohort.id))
       counting.set(cohort.id, result)
-      // Whoever asked may be gone by now.
+      // The caller may be gone by now.
       last = result.catch((error: unknown) => {
         deps.logger.warn({ err: error, cohortId: cohort.id }, 'the members of a cohort could not be counted')
       })

@@ -1,5 +1,5 @@
-// Switches person processing off for the events of ids that send too many, in records that are encoded already: which
-// project they are of is known only then. Imports neither count nor are touched. Source: docs/wire/ingestion.md 5, 9.
+// Switches person processing off for the events of ids that send too many. It works on encoded records, because their project
+// is not known earlier. Imports neither count nor are touched. Source: docs/wire/ingestion.md 5, 9.
 
 import type { HotKeys } from '#core/events/hot-keys.ts'
 import type { PreparedEvents } from '#core/events/prepare-events.ts'

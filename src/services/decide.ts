@@ -1,6 +1,6 @@
 // Evaluating the flags of one request: find the project, load what its flags may read of the subject, evaluate.
-// Nothing here waits when the stores answer at once; nothing waits long when they do not. How the request came in and how
-// the answer looks is the wire's business.
+// Nothing here waits when the stores answer at once, and nothing waits long when they do not. The wire decides how a request
+// is read and how its answer looks.
 
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
@@ -86,8 +86,8 @@ const without = 'flags that need it are left out'
 const waitingWritesMax = 500
 
 /**
- * Evaluations give the event loop back after so long. Those that wait have seconds of work before them at this number: SDKs
- * have given up by then.
+ * An evaluation gives the event loop back after this time. With this many waiting, the last one has seconds of work before
+ * it, and SDKs have given up by then.
  */
 const sliceLimits = { sliceMs: 10, waitingMax: 1_000 }
 

@@ -1,5 +1,5 @@
-// Deletes a group type with its groups, unless a flag needs it: at once for everybody who reads or writes groups, then row by
-// row, so that no transaction grows with what clients have sent. Called by the private API.
+// Deletes a group type with its groups, unless a flag needs it. It is gone at once for all who read or write groups; its rows
+// are deleted in batches, so that no transaction grows with what clients have sent. Called by the private API.
 
 import { ok, type Result } from '#core/result.ts'
 import type { ManagementStore } from '#ports/management-store.ts'

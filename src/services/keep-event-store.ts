@@ -1,6 +1,6 @@
-// Holds what is in the event store against what a worker left there: the store lies in another place than the state, and
-// may be removed, emptied, cut, restored from an older copy, or be another one. What the log still has is brought back; what
-// it has not is said, with its span, until it is there again or somebody takes it as it is.
+// Compares what is in the event store with what a worker left there: the store lies in another place than the state, and may
+// be removed, emptied, cut, restored from an older copy, or be another one. What the log still has is brought back; the rest
+// is reported, with its span, until it is there again or an operator accepts the loss.
 
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/events/held-rows.ts'
@@ -28,7 +28,7 @@ export interface EventStoreKeeper {
   /** Whether rows are being brought back. */
   isRestoring(): boolean
   /**
-   * Spans whose rows of charged events and replays are missing at this moment, those that are about to be brought back among them.
+   * Spans whose rows of charged events and replays are missing now, including those that are about to be brought back.
    * @throws PortError when state or store cannot be read.
    */
   findLostSpans(): Promise<readonly LostSpan[]>

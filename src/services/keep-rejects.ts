@@ -1,5 +1,5 @@
-// Puts what is refused into the log, where its project finds it: so much of it that a broken client cannot fill the log with
-// what nobody can use; the rest is counted. Nobody waits for a refused request to be kept.
+// Puts what is refused into the log, so that its project finds it, but only so much of it that a broken client cannot fill the
+// log with useless data; the rest is counted. No request waits for this.
 
 import {
   type CapturedReject,

@@ -1,7 +1,7 @@
-// Log-ins that were told to us before the person they make is stored: an SDK asks for flags and sends its `$identify` in the
-// same moment, and the event takes its way through the log. The row that keeps the bucket is written once the person is
-// there; until then the requests that bring the anonymous id are decided by it. What waits is in memory alone, and bounded:
-// anybody with the public key can make something wait. Source: ours; docs/wire/evaluation.md 5.13 asks for less.
+// Log-ins that we heard of before their person is stored: an SDK asks for flags and sends its `$identify` at the same moment,
+// and the event still has to pass through the log. The row that keeps the bucket is written once the person is there; until
+// then, requests with the anonymous id are decided by that id. What waits is only in memory, and bounded, because anybody
+// with the public key can make something wait. Source: ours; docs/wire/evaluation.md 5.13 asks for less.
 
 import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'

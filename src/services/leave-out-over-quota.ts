@@ -1,5 +1,5 @@
-// Which events of a batch a project's quotas leave out. Quotas are of live events: an import is outside all of them, also
-// one that came by its age. Source: docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
+// Which events of a batch a project's quotas leave out. Quotas are about live events: imports are outside all of them, and so
+// are events that became imports by their age. Source: docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
 
 import type { Lane } from '#core/events/captured-event.ts'
 import type { IncomingEvent } from '#core/events/incoming-event.ts'

@@ -1,7 +1,7 @@
-// Who watches what a project's clients send, as it is accepted. One per front. It reads the log's end (`log-tail.ts`) only
-// while somebody watches, so that watching costs capture nothing; what a message looks like and where it goes is the
-// caller's business. Nothing waits for a watcher: what it cannot be shown is counted and told, so that what is shown and
-// what is counted are together exactly what matched.
+// Shows watchers what a project's clients send, as it is accepted. There is one per front. It reads the end of the log
+// (`log-tail.ts`) only while somebody watches, so that watching costs capture nothing. The caller decides what a message
+// looks like and where it goes. Nothing waits for a watcher: what it cannot be shown is counted, and it gets the count, so
+// that what is shown and what is counted together are exactly what matched.
 
 import { type DecodedRecord, type LogLane, logLaneOf } from '#core/events/captured-event.ts'
 import { LiveEvent, type LiveFilter, type LiveMatch, rejectMatches } from '#core/live/live-filter.ts'

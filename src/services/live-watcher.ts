@@ -1,5 +1,5 @@
-// One who watches the live view: what it may be shown now, what waits for it, and what it is owed a count of. Decides nothing
-// about what matches (`core/live`) or who may watch (`live-events.ts`).
+// One watcher of the live view: what it may be shown now, what waits for it, and what it has to be given a count of. What
+// matches is decided in `core/live`, who may watch in `live-events.ts`.
 
 import type { CapturedEvent, CapturedReject, LogLane } from '#core/events/captured-event.ts'
 import type { LiveFilter } from '#core/live/live-filter.ts'

@@ -1,6 +1,6 @@
-// Follows the end of one lane of the log while somebody wants it to: reads what was appended since, soon after the log
-// tells of it or by asking now and then, and hands on those that are wanted. Others are passed by undecoded.
-// It shares its event loop with requests, so that it works in short slices and rests thrice as long as it worked.
+// Follows the end of one lane of the log while somebody watches: reads what was appended since, when it is woken or by looking
+// now and then, and hands on the records that are wanted. Others are skipped undecoded. It shares its event loop with
+// requests, so it works in short slices and rests three times as long as it worked.
 
 import type { DecodedRecord, LogLane } from '#core/events/captured-event.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'

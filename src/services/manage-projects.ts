@@ -28,8 +28,7 @@ const projectDefaults = {
   propertyMatchingVersion: 1,
 } as const
 
-/** What capture accepts as a token, without white space: 1–64 printable ASCII characters, no secret.
- * Source: docs/wire/ingestion.md 2.4. */
+/** What capture accepts as a token: 1–64 printable ASCII characters without white space, no secret. Source: docs/wire/ingestion.md 2.4. */
 const tokenForm = /^(?!ph[xs]_)[!-~]{1,64}$/
 /** A slash, a question mark or a hash would end the token early in `/array/<token>/`. */
 const tokenBreakers = /[/?#%]/

@@ -27,8 +27,8 @@ export interface ProcessorLimits {
   readonly rowCountMax: number
   readonly bytesMax: number
   /**
-   * Property text that a chunk may load, and that its rows may carry: how large the persons are that small events belong
-   * to is for anybody to choose. Parsed it takes up to 14 times its length.
+   * Property text that a chunk may load, and that its rows may carry: small events may belong to persons of any size that
+   * a client chose. Parsed, it takes up to 14 times its length.
    */
   readonly textBytesMax: number
   /** How long an import chunk may hold its persons, load to commit; its size follows from what the last ones took. */
@@ -212,7 +212,7 @@ export function createProcessor(options: ProcessorOptions): Processor {
     metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason: 'log_record_missing' }, recordCount)
   }
 
-  /** Before the position passes them, so that a crash tells of them twice rather than never. */
+  /** Call it before the position passes them, so that a crash reports them twice rather than never. */
   async function keepMissing(chunk: LogChunk, signal: AbortSignal): Promise<LogLoss | null> {
     const { lane, firstOffset, holeIn = null } = chunk
     const fromOffset = positions.get(lane)!

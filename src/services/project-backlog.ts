@@ -1,6 +1,6 @@
-// How much one project has waiting between the log and the worker. The worker takes records in the order of the log, so what one
-// project sends without end would keep the events of all others waiting behind it: beyond a bound that project alone is told to
-// come again. A store that is away makes everybody wait, whoever sends: then nothing is refused, the log is there for it.
+// How much one project has waiting between the log and the worker. The worker takes records in the order of the log, so one
+// project that sends without end would keep the events of all others waiting. Beyond a bound, that project alone is asked to
+// come back later. While a store is away everything waits, whoever sent it: then nothing is refused, and the log holds it.
 
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import type { Clock } from '#ports/clock.ts'

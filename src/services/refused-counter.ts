@@ -1,6 +1,6 @@
 // Counts what a front does not take, by project, UTC day and reason: the events of the wire that leave no record in the log.
 // Together with the worker's outcomes of the records that there are, every event that arrived under a known key is counted
-// once. Kept in memory and written down every few seconds, so a crash may lose what was counted since; nobody ever waits.
+// once. Counts are kept in memory and written every few seconds, so a crash may lose the last ones; no request waits for that.
 
 import type { JsonObject } from '#core/json.ts'
 import { utcDay } from '#core/usage.ts'

@@ -1,5 +1,5 @@
 // How many refused events and requests a project may have kept per second; the rest is only counted, so that a broken
-// client cannot fill the log with what nobody can use.
+// client cannot fill the log with useless data.
 
 export const rejectsPerSecondMax = 100
 const trackedProjectCountMax = 10_000

@@ -164,7 +164,7 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
         protocol: isV1 ? 'v1' : 'v0',
         historicalMigration: decoded.request.historicalMigration,
         eventCount,
-        // What is refused again has its reject already.
+        // What is refused again is in the reject store already.
         outcome: { ...prepared, rejects: [], rejectedCount: 0, rejectedByReason: {} },
       },
       reject.receivedAtMs,

@@ -1,5 +1,5 @@
-// Stored persons and groups of a replica, and of the primary where the replica fails: an evaluation that waits for a replica
-// that hangs still has time for the primary, and while the replica is known to be down it is not asked.
+// Reads stored persons and groups from a replica, and from the primary where the replica fails. An evaluation that waited for
+// a hanging replica still has time for the primary, and while the replica is known to be down it is not asked.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { HashKeyOverrideReader } from '#ports/hash-key-overrides.ts'

@@ -1,6 +1,6 @@
-// Brings rows back into the event store from records that were processed before and are still in the log: read, applied to
-// the persons of today, and inserted, while the state stays as it is. Nothing is counted, no person changes, and a row that
-// is there is not replaced by one that is made again.
+// Brings rows back into the event store from records that were processed before and are still in the log. They are read,
+// applied to the persons as they are today, and inserted, while the state stays as it is: nothing is counted, no person
+// changes, and no row that is there is replaced.
 
 import type { LogLane } from '#core/events/captured-event.ts'
 import type { LoadedChunk } from '#core/events/chunk.ts'

@@ -1,5 +1,5 @@
 // The slices of all evaluations of a front: however many are under way, a turn of the event loop spends about one slice on
-// them. What is over before it looks at the time needs none: a project of twenty flags does not wait for one of thousands.
+// them. An evaluation that ends before it looks at the time needs no slice: twenty flags do not wait for thousands.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 

@@ -108,7 +108,7 @@ async function handleBatch(
     received.receivedAtMs,
     '',
   )
-  // The records are the log's from here on: while the disk is waited for, only what the answer takes is kept.
+  // The records belong to the log from here on. While it waits for the disk, only what the answer needs is kept.
   const { uuids, verdicts } = events
   return answerWhenStored(stored, { uuids, verdicts }, reply)
 }

@@ -1,5 +1,5 @@
-// The change stream: one response that stays open and says when definitions changed. Who is told what is the hub's
-// business; here is the socket. Source: docs/wire/ofrep.md 5.
+// The change stream: one response that stays open and says when definitions changed. The hub decides who is told what; this
+// is the socket. Source: docs/wire/ofrep.md 5.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -62,7 +62,7 @@ function openStream(
   if (!subscribed.ok) return refusals[subscribed.error]
   const { isBehind, leave } = subscribed.value
   reply.raw.once('close', leave)
-  // From here on the response is not Fastify's, which would wait for a body.
+  // From here on the response is ours: Fastify would wait for a body.
   reply.hijack()
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),

@@ -1,6 +1,6 @@
-// Definitions for SDKs that evaluate by themselves, and the list of flags for those of before 2022: one body per project
-// and revision, made when somebody first asks for it, and 304 for whoever has it. Source: docs/wire/evaluation.md 7.1;
-// docs/wire/clients.md 2, 7.
+// Definitions for SDKs that evaluate by themselves, and the list of flags for SDKs from before 2022: one body per project
+// and revision, made for the first request, and 304 for a client that has it already.
+// Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 2, 7.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'

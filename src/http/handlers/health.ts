@@ -60,8 +60,8 @@ const parameter = 'require'
 const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies readonly (keyof Readiness)[]
 
 /**
- * A part that is asked for and does not exist, or under another name, would be answered 200 whatever became of it. Other
- * parameters do not matter: load balancers add some against caches.
+ * An unknown part, or a misspelt parameter, would be answered 200 whatever its author meant to ask, so both are errors.
+ * Other parameters do not matter: load balancers add some against caches.
  * Source: ours, docs/operating/overload.md.
  */
 function misreadQuery(query: Query): WireError | null {

@@ -1,6 +1,6 @@
 // `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script with the library behind
-// it. Each text is made once per revision of the project, when somebody first asks for it: one for pages that the project
-// records and one for others, if it tells them apart, and others while its quota of recordings is used up.
+// it. Each text is made once per revision of the project, for the first request: one for pages that the project records and
+// one for others, if it tells them apart, and again others while its quota of recordings is used up.
 // Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import { Readable } from 'node:stream'

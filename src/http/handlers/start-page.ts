@@ -1,5 +1,5 @@
-// What `/` answers: a browser gets a page that says what runs here and how to point an SDK at it, everybody else the text
-// that load balancers set up for PostHog look for. The page holds no key, no script, and asks nobody for anything.
+// What `/` answers: a browser gets a page that says what runs here and how to point an SDK at it, any other client the text
+// that load balancers set up for PostHog look for. The page holds no key and no script, and loads nothing.
 
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'

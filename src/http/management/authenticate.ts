@@ -103,9 +103,9 @@ export function hasKeyInQuery(request: FastifyRequest): boolean {
 const forwardingHeaders = ['forwarded', 'x-real-ip', 'via', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip']
 
 /**
- * A process on this machine that speaks for nobody else. No proxy, which names itself in some header, or, like nginx without
- * any settings, speaks HTTP/1.0; and no page: of another origin it names that, and one whose name was made to lead here
- * (DNS rebinding) asks by that name.
+ * A process on this machine that speaks for itself. It is not a proxy, which names itself in some header or, like nginx by
+ * default, speaks HTTP/1.0; nor a page, which names its origin, or, when its name was made to lead here (DNS rebinding),
+ * asks by that name.
  */
 function isLocalPeer({ raw: { headers, httpVersion, socket } }: FastifyRequest): boolean {
   const address = socket.remoteAddress ?? ''

@@ -1,4 +1,5 @@
-// How a flag and a cohort refuse a write alike: by their first mistake, or because somebody else wrote meanwhile.
+// How a write of a flag or a cohort is refused, which is the same for both: for its first mistake, or because another write
+// came in between.
 
 import type { FlagIssue } from '#core/flags/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'

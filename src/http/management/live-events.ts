@@ -1,5 +1,5 @@
-// The live view: one response that stays open and shows a project's events as they are accepted. Who is shown what is the
-// service's business; here are the query, the key that has to stay valid, and the socket. Source: ours,
+// The live view: one response that stays open and shows a project's events as they are accepted. The service decides who is
+// shown what; here are the query, the key that has to stay valid, and the socket. Source: ours,
 // docs/operating/live-view.md.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
@@ -87,7 +87,7 @@ async function watch(
   else signal.addEventListener('abort', place.leave, { once: true })
   return {
     stream: reply => {
-      // From here on the response is not Fastify's, which would wait for a body.
+      // From here on the response is ours: Fastify would wait for a body.
       reply.hijack()
       place.watch(readerOf(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, project))
     },

@@ -1,4 +1,4 @@
-// What the log has lost of all projects, for whoever runs the instance: nothing tells whose these records were.
+// What the log has lost, for whoever runs the instance: it cannot be known which projects these records belonged to.
 
 import type { LogLoss } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'

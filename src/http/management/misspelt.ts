@@ -1,5 +1,5 @@
-// A name that a request has wrong. Names that nobody knows are ignored, since PostHog's tools send many that mean nothing
-// here; one that is ours but for a slip is refused: a flag with `filter` for `filters` would be on for everybody.
+// Misspelt names in a request. Unknown names are ignored, since PostHog's tools send many that mean nothing here. One that is
+// nearly one of ours is refused: a flag with `filter` for `filters` would be on for everybody.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
@@ -11,7 +11,7 @@ import { invalidInput } from './answers.ts'
 const unknownCountMax = 200
 
 /**
- * The error of the first name that is none of ours but near one, or null.
+ * The error for the first name that is not one of ours but nearly is, or null.
  * @param kind what the names are, for the sentence.
  * @param known names that mean something here, among which is what was meant.
  * @param ignored names that are right, although nothing is done with them.
@@ -36,8 +36,8 @@ export function findMisspelt(
 }
 
 /**
- * The same within the objects that a body's fields hold, where their schema names properties. Of one whose schema takes no
- * others, every unknown name is an error: nobody else's tools send it, and a condition that is ignored lets everything pass.
+ * The same within the objects that a body's fields hold, where their schema names properties. Where the schema takes no other
+ * properties, every unknown name is an error: no other tool sends it, and a condition that is ignored lets everything pass.
  */
 export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>

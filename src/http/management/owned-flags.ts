@@ -10,8 +10,8 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { holdsScope, missingScope } from './authenticate.ts'
 
 /**
- * Flags by their id, deleted ones too, in one call however many: a page of surveys names thousands, and each call of its own
- * would take the place of somebody else's. What is in their conditions only a key is shown that may read flags.
+ * Flags by their id, deleted ones too, in one call for all of them: a page of surveys names thousands, and as many calls
+ * would crowd out those of others. Only a key that may read flags is shown their conditions.
  */
 export async function linkedFlagsById(
   management: Pick<FlagStore, 'listFlagsById'>,

@@ -39,7 +39,7 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
           ...(uuid === undefined ? {} : { uuid }),
           ...(search === undefined ? {} : { search }),
         })
-        // An empty list would read like a filter that matched nobody; a script that kept the uuid has to ask anew by id.
+        // An empty list would look like a filter without matches; a script that kept the uuid has to ask again by id.
         if (uuid !== undefined && results.length === 0)
           if ((await deps.management.findPersonByUuid(project.id, uuid)) === null) return refusal(noSuchPerson)
         return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodePerson))

@@ -174,7 +174,7 @@ export async function listVisibleProjects(
   if (!isLimited(caller)) return deps.management.listProjects(page)
   const ids = [...new Set(caller.scopedProjectIds)].sort((a, b) => a - b)
   const existing: Project[] = []
-  // One after the other: a key may name a thousand, which is all that may wait for the store at once.
+  // They are read one after the other: a key may name a thousand projects, and no more calls may wait for the store at once.
   for (const id of ids) {
     const project = await deps.management.findProject(id)
     if (project !== null) existing.push(project)

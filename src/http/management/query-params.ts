@@ -154,7 +154,7 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
 export function refusedParam(instead: string): QueryParam<undefined> {
   const description = `Not served: ${instead}`
   return {
-    // Only empty, which is absent.
+    // There were only empty texts, which count as absent.
     schema: Type.String({ description, deprecated: true, maxLength: 0 }),
     required: false,
     read: (text, name) => (text === undefined ? ok(undefined) : err(invalidInput(name, description))),
