@@ -94,7 +94,7 @@ describe('an instance', () => {
     before(async () => {
       pennon = await startPennon({ dataFolder })
       another = refusedStart(dataFolder) // waits 10 s for the folder before it gives up
-      another.catch(() => undefined) // told by the test of it
+      another.catch(() => undefined) // the test of it awaits it
     })
     after(() => pennon?.killTree())
 

@@ -61,7 +61,7 @@ export async function checkPostgres(
   let client: pg.Client | undefined
   try {
     client = new pg.Client({ ...clientSettings(url, 'check', connectMsMax), query_timeout: connectMsMax })
-    client.on('error', () => undefined) // told by the call that it breaks
+    client.on('error', () => undefined) // the call that it breaks reports it
     await client.connect()
     const { rows } = await client.query<CheckedRow>(
       `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,

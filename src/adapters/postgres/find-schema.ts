@@ -30,7 +30,7 @@ export async function makePostgresSchema(url: string, schema: string): Promise<v
 
 async function asking<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ ...clientSettings(url, 'find schema', answerMsMax), query_timeout: answerMsMax })
-  client.on('error', () => undefined) // told by the call that it breaks
+  client.on('error', () => undefined) // the call that it breaks reports it
   try {
     await client.connect()
     return await work(client)

@@ -44,7 +44,7 @@ export interface LaneGap {
   readonly isLost: boolean
 }
 
-/** Somebody removed or replaced the lane's files: what is appended to them would be gone with the process. */
+/** The lane's files were removed or replaced: what is appended to them would be gone with the process. */
 export class FilesGoneError extends Error {
   constructor(path: string) {
     super(`${path} was removed or replaced while it was in use; put it back if you can, and start Pennon again`)

@@ -1,6 +1,6 @@
-// How far a lane had come, told by a small file outside of its folder: a segment that lost its end, by damage or by
-// somebody's hand, looks exactly like one that never had more. Written behind each commit and never before, so that it is
-// at or below the truth: synced once a second only, since a power cut may set it back and does no harm by it.
+// How far a lane had come, kept in a small file outside of its folder: a segment that lost its end, by damage or by hand,
+// looks exactly like one that never had more. It is written after each commit and never before, so it is at or below the
+// truth. It is synced only once a second, since a power cut that sets it back does no harm.
 //
 // Processes that append to the same lane have places of their own, and the furthest place counts.
 
@@ -9,10 +9,10 @@ import { dirname } from 'node:path'
 import { syncFile, syncFolder } from './segment-file.ts'
 
 const placeCount = 64
-/** The offset as a double, and once more negated: one that is damaged is not both. A checksum took a fifth of a write. */
+/** The offset as a double, and once more negated, so that a damaged place is noticed. A checksum took a fifth of a write. */
 const placeBytes = 16
 
-/** Beside the lane's folder. */
+/** The path of a lane's mark, beside the lane's folder. */
 export function markPath(laneFolder: string): string {
   return `${laneFolder}.end`
 }
@@ -35,7 +35,7 @@ export function readLaneMark(laneFolder: string): number {
   return end
 }
 
-/** For a log that begins anew. */
+/** Call it for a log that begins anew. */
 export function removeLaneMark(laneFolder: string): void {
   rmSync(markPath(laneFolder), { force: true })
 }

@@ -249,7 +249,7 @@ export class LaneWriter {
     else this.#settleIdle()
   }
 
-  /** The thread hangs in a commit: tell everybody what is known, and wait on for its answer. */
+  /** Called when the thread hangs in a commit: answers all callers with what is known, and keeps waiting for the thread. */
   #silent(): void {
     const { lane, commitTimeoutMs, onTrouble } = this.#options
     onTrouble?.({ lane, what: `no answer from the log writer for ${commitTimeoutMs} ms` })

@@ -1,8 +1,8 @@
 // The thread of one lane that owns the connection to the newest segment: the only place that syncs on the way to a 200.
 // One message in, one answer out, in order; the answer is sent after the commit has returned and never before.
 //
-// What stands in the way of appends is found without them too: once a second it looks at the files and at the room, and
-// behind a commit that failed it tries one of its own, since whoever is told 503 may send nothing more.
+// It also finds what stands in the way of appends when there are none: once a second it looks at the files and at the room,
+// and after a failed commit it tries one of its own, since clients that got a 503 may send nothing more.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'

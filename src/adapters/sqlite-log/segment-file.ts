@@ -22,7 +22,7 @@ export interface SegmentName {
 
 /** The file is SQLite's, but no segment of this version. */
 export class NotASegmentError extends Error {
-  /** False: whoever wrote it may have been a later version, and its file is none of ours to judge. */
+  /** False when a later version may have written it, so that we cannot judge its file. */
   readonly isDamage: boolean
   constructor(version: unknown) {
     super(`its version is ${version} where ${segmentVersion} was expected`)
@@ -175,14 +175,14 @@ export function openSegment(path: string, mode: 'write' | 'read', busyTimeoutMs 
   }
 }
 
-/** The main file first: what is left of a removal that was cut short has no segment's name. */
+/** Removes the main file first, so that nothing that a cut-short removal leaves has the name of a segment. */
 export function removeSegmentFiles(path: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
 }
 
 /**
- * Side files of segments that somebody removed: one that is made under the same name would take them for its own. Only
- * while nobody has the lane open.
+ * Removes side files of segments that were removed: a segment made under the same name would take them for its own.
+ * Call it only while no process has the lane open.
  */
 export function removeOrphans(laneFolder: string): void {
   const names = new Set(filesIn(laneFolder))

@@ -1,5 +1,5 @@
-// A segment that SQLite cannot read any more gets another name: nobody appends to it again, what still can be read of it is
-// read page by page, and people see which file it is. Whoever meets the damage does it, at any time.
+// A segment that SQLite cannot read any more gets another name: no process appends to it again, what can still be read of it
+// is read page by page, and people see which file it is. Any process that meets the damage does this, at any time.
 //
 // A process that has the file open looks for it before each commit, and goes on in the newest segment where it lost its
 // name, also when the file was processed and deleted since. It may still be renamed under a commit. So the process writes
@@ -10,7 +10,7 @@ import { existsSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type SegmentName, segmentPath, syncFolder } from './segment-file.ts'
 
-/** @returns the new path; null when somebody else has done so meanwhile. @throws system errors. */
+/** @returns the new path; null when another process was first. @throws system errors. */
 export function setAside(segment: SegmentName): string | null {
   const laneFolder = dirname(segment.path)
   const path = freePath(laneFolder, segment.firstOffset)

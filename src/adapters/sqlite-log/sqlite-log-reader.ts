@@ -1,5 +1,6 @@
 // The embedded log's reading end: goes through the segments of a lane by offset, beside writers in other processes, and
-// keeps the log small: deletes what was processed and packs what is complete. Opens no transaction longer than one call, so that writers can always tidy up behind it.
+// keeps the log small: deletes what was processed and packs what is complete. No transaction is open for longer than one
+// call, so that writers can always tidy up behind it.
 
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -280,7 +281,7 @@ class LaneReader {
     return { firstOffset, nextOffset }
   }
 
-  /** What was deleted or packed meanwhile is closed: the disk has its bytes back only when nobody has it open. */
+  /** Closes what was deleted or packed meanwhile: the disk gets its bytes back only when no process has it open. */
   #listAgain(): void {
     this.#segments = this.#list(this.#folder)
     const paths = new Set(this.#segments.map(({ path }) => path))

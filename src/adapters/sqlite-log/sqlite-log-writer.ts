@@ -104,7 +104,7 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
     lane,
     startThread: () =>
       new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${lane}` }),
-    // What is there may need the thread: a segment to be made whole, a file that cannot be opened and is to be told of.
+    // What is there may need the thread: a segment may have to be made whole, or a file that cannot be opened be reported.
     isDormant: lane !== 'main' && listSegments(join(folder, lane)).length === 0,
     nowMs: options.nowMs,
     queueBytesMax: options.queueBytesMax ?? 64 * MiB,
@@ -127,7 +127,7 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
   })
 }
 
-/** At once, and then once a minute: each commit may fail for the same reason. Another reason is told at once. */
+/** Logs at once, and then once a minute, since each commit may fail for the same reason. Another reason is logged at once. */
 function complaining(complain: (line: string) => void): (trouble: { what: string }) => void {
   let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
   return ({ what }) => {

@@ -106,7 +106,7 @@ export class WritableSegment {
     return offset
   }
 
-  /** Writes what is there already, so that a commit without records takes the way of all others. */
+  /** Writes again what is there already, so that a commit without records takes the same path as any other. */
   touch(): void {
     this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
   }
@@ -125,7 +125,7 @@ export class WritableSegment {
   whereabouts(): Whereabouts {
     if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
     const { inode } = this.#files[0]!
-    // What is complete is packed or deleted by the worker, whoever still has it open.
+    // The worker packs or deletes complete segments even while other processes have them open.
     if (inodeAt(this.name.path) === 0 && this.#isComplete()) return 'completed'
     // What was set aside is deleted as well, once it was processed. Others only go on in a later segment where this one ended.
     const isSetAside = listSegments(this.#folder).some(
@@ -149,7 +149,7 @@ export class WritableSegment {
   closeForGood(nextOffset: number): void {
     this.#db.prepare('UPDATE segment SET next_offset = ?').run(nextOffset)
     this.commit()
-    // Leaves nothing in the side file, whoever still has the segment open. A reader that stands still must not hold up
+    // Leaves nothing in the side file, even while others have the segment open. A reader that stands still must not hold up
     // appending: then the last one to close the file does it.
     this.#db.pragma('busy_timeout = 100')
     this.#db.pragma('wal_checkpoint(TRUNCATE)')

@@ -1,4 +1,4 @@
-// Decides whether the filters of a dynamic cohort may be stored as somebody wrote them, and says everything that is wrong.
+// Decides whether the filters of a dynamic cohort may be stored as they were written, and says everything that is wrong.
 // Single filters are left to `validate-filter.ts`, what they refer to, to `validate-references.ts`. The evaluator relies on
 // none of it.
 

@@ -25,7 +25,7 @@ export interface EventContext {
   readonly state: ProjectState
   readonly warn: RaiseWarning
   readonly geoipOf: GeoipOf
-  /** The event's merge has lost against other writers every time: it goes on without. */
+  /** The event's merge has lost against other writers every time, so the event goes on without it. */
   readonly mergeIsLost: boolean
   readonly flagCalls: FlagCalls
 }

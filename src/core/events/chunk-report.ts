@@ -1,6 +1,6 @@
-// What a chunk has to say besides its rows: the count of every outcome (accepted = stored + dropped + rejected) and the
-// project's warnings; how many of a type are kept is the store's business. An import's warnings become one per job and chunk,
-// by reason with samples, so that they do not fill the project's list.
+// What a chunk reports besides its rows: the count of every outcome (accepted = stored + dropped + rejected) and the
+// project's warnings, of which the store decides how many of a type are kept. An import's warnings become one per job and
+// chunk, by reason with samples, so that they do not fill the project's list.
 
 import type { JsonObject, JsonValue } from '../json.ts'
 import type { CapturedEvent, CapturedReject, Lane } from './captured-event.ts'
@@ -8,7 +8,7 @@ import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
 import { withKind } from './warning-types.ts'
 
 const sampleCountMax = 20
-/** Younger than this an imported event counts as recent. Source: docs/wire/import.md 3.2, 3.11. */
+/** An imported event younger than this counts as recent. Source: docs/wire/import.md 3.2, 3.11. */
 const recentMsMax = 48 * 3_600_000
 
 interface ImportNotes {

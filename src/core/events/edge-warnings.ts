@@ -1,6 +1,6 @@
-// What a project is told of what its clients sent and the edge could not take as it was: an accepted event of which
-// something was left out, and a request or an event that was refused. Each is an ingestion warning; what was refused is a
-// reject besides (`rejects.ts`).
+// What a project learns of data that the edge could not take as it was sent: an accepted event of which something was left
+// out, and a request or an event that was refused. Each is an ingestion warning; what was refused is also a reject
+// (`rejects.ts`).
 
 import type { JsonObject } from '../json.ts'
 import { type CapturedEvent, type CapturedReject, edgeNote } from './captured-event.ts'

@@ -74,7 +74,7 @@ export function findDrop(
   return null
 }
 
-/** Measured when the event arrived, so that a lag drops nothing. Imports are of old events. */
+/** The age is measured when the event arrived, so that a lag drops nothing. Imports are meant to be old. */
 function findTooOld(event: CapturedEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null

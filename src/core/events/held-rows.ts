@@ -1,6 +1,6 @@
 // What an event store holds, as ranges of the numbers that it gives to blocks of rows, and what is no longer there. A range
-// only ever grows: rows that are merged keep their numbers. A part that was removed, set aside as broken, or is not in an
-// older copy leaves a range without cover, however many rows were replaced meanwhile.
+// only ever grows, because merged rows keep their numbers. A part that was removed, was set aside as broken, or is missing
+// from an older copy leaves a range uncovered, however many rows were replaced meanwhile.
 
 /** Rows of one partition of a table that were stored with the block numbers `from` to `to`, both included. */
 export interface HeldRange {
@@ -15,18 +15,18 @@ export interface HeldRange {
   readonly newestMs: number | null
 }
 
-/** What a worker leaves in the state about the event store, at a moment when all before `positions` was in there. */
+/** What a worker leaves in the state about the event store, at a moment when it held everything before `positions`. */
 export interface EventStoreMark {
-  /** The same in the event store: another copy of it has another one. */
+  /** The event store has the same id; another copy of the store has another one. */
   readonly id: string
   /** Offset of each log lane. */
   readonly positions: Readonly<Record<string, number>>
   readonly held: readonly HeldRange[]
-  /** What was lost and could not be brought back, until it is there again or somebody takes it as it is. */
+  /** What was lost and could not be brought back, until it is there again or an operator accepts the loss. */
   readonly missing: readonly HeldRange[]
 }
 
-/** Ranges that touch as one, ordered. */
+/** Orders ranges, and joins those that touch. */
 export function joinRanges(ranges: readonly HeldRange[]): HeldRange[] {
   const joined: HeldRange[] = []
   for (const range of [...ranges].sort(byPlace)) {

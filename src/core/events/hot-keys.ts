@@ -1,6 +1,6 @@
-// Which distinct ids send so many events that nobody can be behind them: a script gone wild, a shared id. Their events
-// are kept and do without a person from then on, so that one row of the state is not written thousands of times a second.
-// Counted over the last minute, to the second, in a memory that does not grow with how many ids there are.
+// Which distinct ids send so many events that no single person can be behind them: a script gone wild, a shared id. Their
+// events are kept and do without a person from then on, so that one row of the state is not written thousands of times a
+// second. Events are counted over the last minute, to the second, in a memory that does not grow with the number of ids.
 
 /** What `PENNON_HOT_KEY_EVENTS_PER_MINUTE` stands at elsewhere. Source: docs/wire/ingestion.md 9. */
 export const usualEventsPerMinute = 300_000
@@ -36,8 +36,8 @@ export class HotKeys {
   }
 
   /**
-   * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this one included. Never true
-   * of an id below it; an id above may be missed while more than `keyCountMax` others are busy.
+   * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this one included. This is never
+   * true for an id below the limit; one above may be missed while more than `keyCountMax` others are busy.
    */
   isHot(projectId: number, distinctId: string, nowMs: number): boolean {
     // A clock that is set back stands still until it is there again.

@@ -1,5 +1,5 @@
 // What became of each item of a request, for clients that ask for it (`?verbose=1`). Results are counted exactly and
-// written out up to a bound, in the order of the request; where not all fit, what is well is left out first.
+// written out up to a bound, in the order of the request. Where not all fit, items that are `ok` are left out first.
 
 export const itemResults = ['ok', 'warning', 'drop', 'reject'] as const
 /**
@@ -13,7 +13,7 @@ export interface ItemVerdict {
   readonly index: number
   /** The one it was sent with or given; null for what has none. */
   readonly uuid: string | null
-  /** It was given here: its sender knows it only of what is stored. */
+  /** We made it, so its sender sees it only in what is stored. */
   readonly isUuidMade?: true
   readonly event: string | null
   readonly result: ItemResult
@@ -22,7 +22,7 @@ export interface ItemVerdict {
   readonly field: string | null
 }
 
-/** Plain values, so that they come out of a decode thread. */
+/** All values are plain, so that they can be sent from a decode thread. */
 export interface ItemVerdicts {
   readonly itemCount: number
   readonly counts: Readonly<Record<ItemResult, number>>

@@ -15,7 +15,7 @@ export interface EventContext {
   readonly importJobId: number
   /** When the request arrived: the `now` of the timestamp rules. */
   readonly receivedAtMs: number
-  /** When it is accepted: later only for what is replayed. */
+  /** When it is accepted; later than it was received only for a reject that is replayed. */
   readonly capturedAtMs: number
   readonly sentAtMs: number | null
   /** Live events of the main lane at least this old become imports; null when none do. */

@@ -17,7 +17,7 @@ export interface V1EventContext {
   readonly historicalMigration: boolean
   readonly importJobId: number
   readonly receivedAtMs: number
-  /** When it is accepted: later only for what is replayed. */
+  /** When it is accepted; later than it was received only for a reject that is replayed. */
   readonly capturedAtMs: number
   readonly sentAtMs: number
   /** Live events of the main lane at least this old become imports; null when none do. */
@@ -28,7 +28,7 @@ export interface V1EventContext {
   readonly aiOnly: boolean
 }
 
-/** Why an event is dropped, in the order in which it is looked for. The wire's own words, told to clients as they are. */
+/** Why an event is dropped, in the order in which it is checked. These are the wire's own words, which clients see. */
 export const v1DropReasons = [
   'dropped_performance_event',
   'missing_event_name',
@@ -61,7 +61,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
   if (isLongerThan(name, nameBytesMax)) return drop('event_name_too_long', 'event')
   if (distinctId === '') return drop('missing_distinct_id', 'distinct_id')
   if (isLongerThan(distinctId, distinctIdBytesMax)) return drop('distinct_id_too_large', 'distinct_id')
-  // Checked in this order, though the options say how a time is read: which fault is told depends on it.
+  // The order decides which fault is reported, so it is kept although the options say how a time is read.
   const options = readOptions(item.options)
   const { receivedAtMs, sentAtMs } = context
   const disableSkewCorrection = options.ok && options.value.disableSkewCorrection === true

@@ -1,5 +1,5 @@
 // The items of a replay in one piece, packed: what a page records repeats itself, and unpacked it would fill the log, the
-// worker's memory and the event store's merges with ten times as much. Unpacked for whoever reads them, by nobody before.
+// worker's memory and the event store's merges with ten times as much. They are unpacked only when they are read.
 
 import { constants, zstdCompressSync, zstdDecompress } from 'node:zlib'
 

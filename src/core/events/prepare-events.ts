@@ -110,7 +110,7 @@ export function prepareEvents(
 /** What follows from the event alone; what its project or its person make of it later becomes a warning. */
 function acceptedVerdict(index: number, sent: IncomingEvent, event: CapturedEvent): ItemVerdict {
   const of = { index, uuid: event.uuid, ...(sent.uuid === null && ({ isUuidMade: true } as const)), event: event.name }
-  // Read once more, for those who ask alone: nobody else looks into properties here.
+  // Parsed once more, only for requests that ask for it: nothing else here looks into properties.
   const properties = JSON.parse(event.propertiesJson) as JsonObject
   const isPersonless = properties.$process_person_profile === false
   const drop = findDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)

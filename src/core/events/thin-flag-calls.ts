@@ -1,6 +1,6 @@
 // Which `$feature_flag_called` events of a project that thins them say something new: the first of a distinct id, flag,
 // answer and groups in a UTC day. Servers ask for the same flag of the same person thousands of times a day. What was
-// stored before is told by the event store, out of its own rows (`findFlagCalls`), so that there is nothing else to keep.
+// stored before is read from the event store's own rows (`findFlagCalls`), so that there is nothing else to keep.
 
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '../json.ts'
 import type { CapturedEvent } from './captured-event.ts'
@@ -34,12 +34,12 @@ export interface StoredFlagCall {
   readonly uuids: readonly string[]
 }
 
-/** An import is of calls of other days; it is kept as it is. */
+/** An import has calls of other days, and is kept as it is. */
 export function isFlagCall(event: CapturedEvent, properties: JsonObject): boolean {
   return event.name === flagCallEventName && !event.historicalMigration && typeof properties.$feature_flag === 'string'
 }
 
-/** The calls of a chunk, in order, each told of once it is stored. */
+/** The calls of a chunk, in order; each is noted once it is stored. */
 export class FlagCalls {
   readonly #uuidsOf = new Map<string, Set<string>>()
 

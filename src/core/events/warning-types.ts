@@ -10,7 +10,7 @@ export type WarningSeverity = 'info' | 'warning' | 'error'
 interface WarningKind {
   readonly category: WarningCategory
   readonly severity: WarningSeverity
-  /** Merges are rare and each is somebody's; what a client wants to be known is meant to be read. */
+  /** Merges are rare and each concerns a person; a client's own warnings are meant to be read. */
   readonly isKept?: true
 }
 

@@ -10,7 +10,7 @@ import type { UnknownReason } from './flag-outcome.ts'
 export interface CompiledCohort {
   /** Whether the subject is a member; asked only after every flag that it depends on is decided. */
   readonly isMember: FilterTest
-  /** Has a behavioural or realtime leaf, whose membership is only approximated: told in the reason. */
+  /** Has a behavioural or realtime leaf, whose membership is only approximated; the flag's reason says so. */
   readonly isApproximated: boolean
   /** Null when the cohort is static or describes nothing. A trace names its leaves. */
   readonly tree: CohortTree | null
@@ -28,6 +28,6 @@ export interface ReachedCohort {
 }
 
 export interface CompiledCohorts {
-  /** @param problem told of what a person should mend in the cohorts that nobody reached before. */
+  /** @param problem called with what a person should mend in the cohorts that are reached for the first time. */
   reach(id: number, problem: (message: string) => void): ReachedCohort
 }

@@ -1,5 +1,6 @@
 // One flag for one subject: dependency, enrolment, holdout, then its sets in stored order; the first match wins, and
-// without one the most telling reason does. Stops within a flag when its time is up, and goes on there. Source: docs/wire/evaluation.md 5.2–5.7.
+// without one the most telling reason does. Stops within a flag when its time is up, and resumes there.
+// Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
@@ -56,7 +57,7 @@ function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader
   return isHit
 }
 
-/** As for a set at the flag's own level, but override rows play no part and a missing device id falls back. */
+/** The id as for a set at the flag's own level, except that override rows play no part and a missing device id falls back. */
 function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
   const { subject } = reader
   if (flag.groupTypeIndex !== null) return reader.groupKey(flag.groupTypeIndex)
@@ -114,7 +115,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
   return flag.outcomes.noMatch(bestReason, bestIndex)
 }
 
-/** Not after the last one: whoever comes next looks. */
+/** Does not look after the last set, because the next flag looks anyway. */
 function isTimeUpAfter(index: number, count: number, reader: SubjectReader): boolean {
   return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
 }

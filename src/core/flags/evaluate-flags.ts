@@ -1,5 +1,5 @@
 // All flags of a project for one subject, dependencies first. Can be done in slices, so that a request with thousands of
-// flags does not hold the event loop; whoever drives it brings the clock. Source: docs/wire/evaluation.md 5.1, 5.15.
+// flags does not hold the event loop; the caller brings the clock. Source: docs/wire/evaluation.md 5.1, 5.15.
 
 import type { CompiledProject } from './compile-project.ts'
 import { evaluateFlag } from './evaluate-flag.ts'
@@ -24,7 +24,7 @@ export class FlagEvaluation {
   private readonly reader: SubjectReader
   private next = 0
 
-  /** @param selected as `selectFlags` gives it. @param trace told of every step, for those who ask why. */
+  /** @param selected as `selectFlags` gives it. @param trace notes every step, for an explanation. */
   constructor(
     project: CompiledProject,
     selected: readonly boolean[] | null,

@@ -75,15 +75,15 @@ export interface ReaderSizes {
 export class SubjectReader {
   readonly subject: EvaluationSubject
   readonly nowMs: number
-  /** Set by a read that needed data which is not there; whoever evaluates clears it before each flag. */
+  /** Set by a read that needed data which is not there; cleared before each flag. */
   failure: UnknownReason | typeof outOfTime | null = null
   /** Whether the slice is over. Asked after a piece of work, never before, so that each slice gets somewhere. */
   isTimeUp: () => boolean = never
-  /** Where the flag goes on that ran out of time. */
+  /** Where the flag that ran out of time resumes. */
   pausedAt: FlagProgress | null = null
   /** The test of its set that comes next; cohort filters come after all others. */
   pausedTestIndex = 0
-  /** Where the cohort goes on that ran out of time: for whoever walks through cohorts, and nobody else. */
+  /** Where the cohort that ran out of time resumes; only the walk through cohorts uses it. */
   pausedCohort: object | null = null
   /** What shared tests answered already, and what cohorts came to. */
   readonly remembered: RememberedAnswers
@@ -99,7 +99,7 @@ export class SubjectReader {
   private readonly personFailure: UnknownReason | null
   private readonly groupTypeNames: readonly (string | undefined)[]
   private readonly personValues: (JsonValue | undefined | typeof notRead)[]
-  /** Tests that take long: under way, or answered. By what is the same each time. */
+  /** Long tests that are under way or answered, by a key that is the same each time. */
   private steps: Map<object, MatchSteps | boolean> | null = null
 
   constructor(subject: EvaluationSubject, project: ReaderSizes, trace: EvaluationTrace | null = null) {

@@ -65,7 +65,7 @@ export class EvaluationTrace {
     return this.flags.get(flag)
   }
 
-  /** What was found for a person property; undefined when nobody read it. */
+  /** What was found for a person property; undefined when it was not read. */
   personReadOf(key: string): TracedRead | undefined {
     return this.personReads.get(key)
   }
@@ -83,7 +83,7 @@ export class EvaluationTrace {
     return this.leaves.get(leaf)
   }
 
-  /** A flag that ran out of time is begun again, and goes on where it was. */
+  /** A flag that ran out of time is begun again, and resumes where it was. */
   beginFlag(flag: object): void {
     const known = this.flags.get(flag)
     this.flag = known ?? { enrollment: null, holdout: null, sets: [], variantHash01: null }

@@ -1,4 +1,5 @@
-// Everything that is known of one flag's value for one subject, for whoever words it: made by `services/explain-flag.ts`.
+// Everything that is known of one flag's value for one subject, before it is put into words. `services/explain-flag.ts` makes
+// it.
 
 import type { FlagEvaluation } from './evaluate-flags.ts'
 import type { EvaluationRequest } from './evaluation-request.ts'

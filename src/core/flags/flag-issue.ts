@@ -1,4 +1,4 @@
-// What is wrong with a flag that somebody wants to store: where, which kind, and a sentence for the person.
+// What is wrong with a flag that is to be stored: where, which kind, and a sentence for its author.
 
 /** `required`: missing; `invalid`: of another JSON type; `invalid_input`: right type, but not a value that works. */
 export type FlagIssueCode = 'required' | 'invalid' | 'invalid_input'

@@ -36,7 +36,7 @@ export const unknownReasons = [
 ] as const
 export type UnknownReason = (typeof unknownReasons)[number]
 
-/** Reasons that lie in the definitions: they stay until somebody changes those. The others pass, like the outage they name. */
+/** Reasons that lie in the definitions, and stay until these are changed. The others pass, like the outage they name. */
 const lastingReasons: readonly UnknownReason[] = [
   'dependency_not_found_cohort',
   'dependency_cycle_cohort',

@@ -1,4 +1,4 @@
-// Where a flag goes on whose evaluation ran out of time.
+// Where a flag whose evaluation ran out of time resumes.
 
 import type { SetOffReason } from './prepared-outcomes.ts'
 

@@ -78,7 +78,7 @@ const quickProduct = 1_000_000
 /** As many characters are looked through between two looks at the time: a millisecond at most. */
 const charsPerStep = 256 * 1024
 
-/** Found out at once, or in steps, so that whoever drives them can stop in between. */
+/** The answer comes at once or in steps, so that the caller can stop in between. */
 export type MaybeSteps = boolean | Generator<void, boolean>
 
 /** `text.includes(part)`, in linear time for any two texts. */

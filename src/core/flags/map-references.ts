@@ -12,7 +12,7 @@ export interface ReferenceMaps {
   readonly groupType: (index: number) => number
 }
 
-/** Where references stand: payloads and variants hold the client's own JSON and are none of them. */
+/** Where references stand. Payloads and variants hold the client's own JSON, and have none. */
 const referringFields = ['groups', 'super_groups', 'properties', 'values']
 const groupTypeFields = ['aggregation_group_type_index', 'group_type_index']
 

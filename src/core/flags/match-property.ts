@@ -165,7 +165,7 @@ function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   }
 }
 
-/** The engine goes through the text at a stretch: whoever drives it looks at the time before. */
+/** The regular expression engine cannot be interrupted, so the caller looks at the time before. */
 function* findLater(regex: FlagRegex, text: string, wanted: boolean): MatchSteps {
   yield
   return regex.find(text) === wanted

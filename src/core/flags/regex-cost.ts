@@ -1,6 +1,6 @@
 // What a regular expression costs to compile, estimated without compiling it: counted repetitions multiply the program,
 // and classes of Unicode take long to put together, so that 1,000 characters can hold an event loop for seconds.
-// `regex-dialect.ts` tells it what it meets; what is too much is decided there.
+// `regex-dialect.ts` feeds it what it meets in a pattern, and decides what is too much.
 
 /** Units are about a microsecond: an instruction, or a character that is read. Measured, rounded up. Source: ours. */
 export const regexUnits = {
@@ -20,7 +20,7 @@ export class RegexCost {
   #pieceSize = 0
   readonly #outerSizes: number[] = []
 
-  /** Something that is one instruction. */
+  /** Adds a piece that compiles to one instruction. */
   piece(units: number = regexUnits.char): void {
     this.#readUnits += units
     this.#add(1)

@@ -37,7 +37,7 @@ const unused = new FinalizationRegistry<string>(pattern => {
   if (inUse.get(pattern)?.deref() === undefined) inUse.delete(pattern)
 })
 
-/** @returns err with the reason, in words for whoever wrote the pattern, when it is outside the dialect. */
+/** @returns err with the reason, in words for the author of the pattern, when it is outside the dialect. */
 export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
   const known = inUse.get(pattern)?.deref()
   if (known !== undefined) return ok(known)
@@ -87,7 +87,7 @@ function compile(pattern: string): Result<FlagRegex, string> {
   }
 }
 
-/** Why a pattern cannot be used, in a sentence for whoever wrote it, or null when it can. */
+/** Why a pattern cannot be used, in a sentence for its author, or null when it can. */
 export function regexProblem(pattern: string): string | null {
   const compiled = compileFlagRegex(pattern)
   return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`

@@ -27,7 +27,7 @@ export interface CompilationMemory {
   readonly sharedTests: SharedTests
   readonly cohorts: ProjectCohorts
   readonly entries: ReadonlyMap<number, FlagEntry>
-  /** Flags compiled since keys and tests were begun: those that nobody reads any more are still among them. */
+  /** Flags compiled since keys and tests were begun, including those that are no longer read. */
   readonly compiledCount: number
 }
 
@@ -69,7 +69,7 @@ export function isReusable(
 ): boolean {
   if (!isSameFlag(entry.flag, flag)) return false
   const { dependencyIds } = entry.compiled
-  // Each cohort is asked for, so that those that are told of for the first time are told of here.
+  // Every cohort is asked for, so that problems of those reached for the first time are reported here.
   const areCohortsSame = entry.cohorts.map(([id, cohort]) => reach(id) === cohort)
   return (
     areCohortsSame.every(Boolean) && dependencyIds.every((id, index) => positionOfId.get(id) === entry.positions[index])

@@ -200,7 +200,7 @@ function isRange(value: JsonValue): boolean {
   return low! <= high!
 }
 
-/** NaN for what is no number, and for the text `nan`, which no comparison is true of. */
+/** NaN for what is no number, and for the text `nan`, for which no comparison is true. */
 function rangeBound(value: JsonValue): number {
   return numericValue(value) ?? Number.NaN
 }

@@ -1,5 +1,5 @@
-// Decides whether a flag may be stored as somebody wrote it, and says everything that is wrong with it.
-// Filters are left to `validate-filter.ts`; whether the key is free, to the store. The evaluator relies on none of it.
+// Decides whether a flag may be stored as it was written, and says everything that is wrong with it.
+// Filters are left to `validate-filter.ts`, and whether the key is free to the store. The evaluator relies on none of this.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
