@@ -30,6 +30,64 @@ describe('parseJson', () => {
     )
   })
 
+  it('reads every other value as JSON.parse does, order and repeats of keys included', () => {
+    const texts = [
+      '{"b":1.0,"a":{"b":[],"__proto__":{"x":[{}]},"constructor":null},"2":"two","1":true,"b":false}',
+      '[1.0,"\\"","\\\\","\\\\\\"","a long text without escapes","a long one with \\n escapes, \\ud83d and \\u0000","]}",",:",""]',
+      ' { "a" : [ 1.0 , { } , [ ] , -1 , 0 , null , true , false ] , "long key of many characters" : { "k\\u0065y" : 1.5 } } ',
+    ]
+    for (const text of texts) assert.deepEqual(withDoubles(parseJson(text)), JSON.parse(text))
+    fc.assert(
+      fc.property(
+        fc.json({ maxDepth: 4 }).filter(hasNoEscapedBackslash),
+        fc.constantFrom('', ' ', '\n\t'),
+        (json, blank) => {
+          const spaced = JSON.stringify(JSON.parse(json), null, blank)
+          const text = `[1.0,${blank}${spaced}${blank}]`
+          const value = parseJson(text) as JsonValue[]
+          assert.ok(isRawNumber(value[0]))
+          assert.deepEqual(withDoubles(value), JSON.parse(text))
+          assert.equal(JSON.stringify(withDoubles(value)), JSON.stringify(JSON.parse(text)))
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+  })
+
+  it('refuses what is no JSON in the words of JSON.parse, whatever literals stand in it', () => {
+    for (const text of [
+      '',
+      '[1.0',
+      '[1.0.0]',
+      '[01.0]',
+      '{"a":1.0,}',
+      '[1.0] x',
+      '{a:1.0}',
+      '[1e]',
+      '"1.0',
+      '[1.0,"\n"]',
+    ]) {
+      const message = messageOf(() => JSON.parse(text))
+      assert.notEqual(message, null)
+      assert.equal(
+        messageOf(() => parseJson(text)),
+        message,
+      )
+    }
+  })
+
+  it('hands JSON.parse no function to call for each value, which takes a microsecond or two', t => {
+    const text = `[${'0,'.repeat(32_000)}{},[],"",1.0]`
+    const parses = t.mock.method(JSON, 'parse').mock
+    const literals = t.mock.method(JSON as unknown as { rawJSON(text: string): unknown }, 'rawJSON').mock
+    parseJson(text)
+    assert.deepEqual(
+      parses.calls.map(call => call.arguments),
+      [[text]],
+    )
+    assert.equal(literals.callCount(), 1)
+  })
+
   it('leaves numbers that a double gives back as plain numbers', () => {
     const value = parseJson('{"time":1700000000.123,"price":19.99,"count":3,"agent":"Gecko rv:120.0) 5e3"}')
     for (const key of ['time', 'price', 'count'])
@@ -52,6 +110,26 @@ describe('parseJson', () => {
     }
   })
 })
+
+/** Node 26's JSON.parse, which the test compares with, takes the key `"` for a backslash where objects have had both. */
+function hasNoEscapedBackslash(json: string): boolean {
+  return !json.includes('\\\\')
+}
+
+/** With the numbers that literals stand for. */
+function withDoubles(value: JsonValue): unknown {
+  return JSON.parse(JSON.stringify(value))
+}
+
+function messageOf(work: () => unknown): string | null {
+  try {
+    work()
+    return null
+  } catch (error) {
+    assert.ok(error instanceof SyntaxError)
+    return error.message
+  }
+}
 
 describe('textOf', () => {
   it('writes whole literals of 64 bits as digits, and longer ones as doubles, without making integers of those', t => {

@@ -9,10 +9,8 @@ export type JsonObject = { [key: string]: JsonValue }
 /** Properties of a person, group or event. May have any own key, `__proto__` included: read with `Object.hasOwn`. */
 export type PropertyBag = JsonObject
 
-// Node 26 has the JSON source-text API; TypeScript's library does not declare all of it yet.
-type SourceReviver = (this: unknown, key: string, value: unknown, context: { source?: string }) => unknown
+// Node 26 has raw JSON; TypeScript's library does not declare it yet.
 const json = JSON as unknown as {
-  parse(text: string, reviver: SourceReviver): JsonValue
   rawJSON(text: string): RawNumber
   isRawJSON(value: unknown): value is RawNumber
 }
@@ -27,26 +25,29 @@ const startsAsNumber = /^\s*[-\d]/
 
 /**
  * Parses JSON text and keeps number literals. Plain `JSON.parse` speed unless the text holds a number that a double
- * would rewrite (3 against 13 ms per MiB).
- * @throws SyntaxError for text that is not JSON.
+ * would rewrite: such a text takes about four times as long, and some 0.1 µs for each value at least.
+ * @throws SyntaxError for text that is not JSON; RangeError when one with literals is nested some thousand levels deep.
  * Source: docs/wire/evaluation.md 0.
  */
 export function parseJson(text: string): JsonValue {
-  return mayKeepLiterals(text) ? json.parse(text, keepLiteral) : (JSON.parse(text) as JsonValue)
+  // What is no JSON is refused here, in the engine's own words: the reader of literals has nothing to check then.
+  const value = JSON.parse(text) as JsonValue
+  return mayKeepLiterals(text) ? new LiteralReader(text).value() : value
 }
 
-/** Whether parsing the text has to look at each value's own text: some 2 µs for each of them, objects and lists included. */
+/** Whether parsing the text has to look at each value's own text. */
 export function mayKeepLiterals(text: string): boolean {
   return mayLoseLiteral.test(text) || startsAsNumber.test(text)
 }
 
-function keepLiteral(_key: string, value: unknown, context: { source?: string }): unknown {
-  if (typeof value !== 'number' || context.source === undefined) return value
-  return String(value) === context.source ? value : json.rawJSON(context.source)
-}
-
 export function rawNumber(literal: string): RawNumber {
   return json.rawJSON(literal)
+}
+
+/** @param literal a number as JSON writes it. @returns the number, or the literal where a double would not give it back. */
+export function numberOrLiteral(literal: string): number | RawNumber {
+  const value = Number(literal)
+  return String(value) === literal ? value : rawNumber(literal)
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {
@@ -148,3 +149,136 @@ function sortByCodePoint(keys: string[]): string[] {
   const entries = keys.map(key => ({ key, bytes: Buffer.from(key) }))
   return entries.sort((a, b) => Buffer.compare(a.bytes, b.bytes)).map(({ key }) => key)
 }
+
+/** An integer of so many digits is the one that a double gives back. */
+const exactDigitsMax = 15
+/** A longer part of a text would keep the whole text in memory: the engine does not copy it. */
+const copiedCharsMax = 12
+
+/**
+ * Reads valid JSON text. Our own, because a reviver of `JSON.parse` takes one to two microseconds for each value of a text,
+ * whatever it is: 64 KiB of nothing but `0,` would hold the event loop for 40 ms.
+ */
+class LiteralReader {
+  private readonly text: string
+  private at = 0
+  /** The first backslash at or behind a place that was asked about; the text's end when there is none. */
+  private escapeAt = -1
+
+  constructor(text: string) {
+    this.text = text
+  }
+
+  value(): JsonValue {
+    switch (this.next()) {
+      case quote:
+        return this.string()
+      case openBrace:
+        return this.object()
+      case openBracket:
+        return this.list()
+      case lowerT:
+        this.at += 4
+        return true
+      case lowerF:
+        this.at += 5
+        return false
+      case lowerN:
+        this.at += 4
+        return null
+      default:
+        return this.number()
+    }
+  }
+
+  /** The character that comes next, blanks left aside. */
+  private next(): number {
+    let unit = this.text.charCodeAt(this.at)
+    while (unit <= 0x20) unit = this.text.charCodeAt(++this.at)
+    return unit
+  }
+
+  private list(): JsonValue[] {
+    const list: JsonValue[] = []
+    this.at++
+    while (this.next() !== closeBracket) {
+      list.push(this.value())
+      if (this.next() === comma) this.at++
+    }
+    this.at++
+    return list
+  }
+
+  private object(): JsonObject {
+    const object: JsonObject = {}
+    this.at++
+    while (this.next() !== closeBrace) {
+      const key = this.string()
+      this.next()
+      this.at++ // the colon
+      setOwn(object, key, this.value())
+      if (this.next() === comma) this.at++
+    }
+    this.at++
+    return object
+  }
+
+  private string(): string {
+    const { text, at } = this
+    if (this.escapeAt < at) {
+      const found = text.indexOf('\\', at)
+      this.escapeAt = found < 0 ? text.length : found
+    }
+    let end = text.indexOf('"', at + 1)
+    const isEscaped = this.escapeAt < end
+    if (isEscaped) {
+      // A backslash takes what follows with it, a quote or another backslash perhaps.
+      end = this.escapeAt
+      for (let unit = backslash; unit !== quote; unit = text.charCodeAt(end)) end += unit === backslash ? 2 : 1
+    }
+    this.at = end + 1
+    return isEscaped || end - at - 1 > copiedCharsMax
+      ? (JSON.parse(text.slice(at, end + 1)) as string)
+      : text.slice(at + 1, end)
+  }
+
+  private number(): JsonValue {
+    const { text, at } = this
+    const isNegative = text.charCodeAt(at) === minus
+    const firstDigit = isNegative ? at + 1 : at
+    let end = firstDigit
+    let integer = 0
+    let unit = text.charCodeAt(end)
+    while (unit >= zero && unit <= nine) {
+      integer = integer * 10 + (unit - zero)
+      unit = text.charCodeAt(++end)
+    }
+    // Neither a point nor an exponent stands behind it, nor is it the zero that has a sign.
+    const isInteger = unit !== point && (unit | caseBit) !== lowerE
+    if (isInteger && end - firstDigit <= exactDigitsMax && !(isNegative && integer === 0)) {
+      this.at = end
+      return isNegative ? -integer : integer
+    }
+    while (unit > 0x20 && unit !== comma && (unit | caseBit) !== closeBrace) unit = text.charCodeAt(++end)
+    this.at = end
+    return numberOrLiteral(text.slice(at, end))
+  }
+}
+
+/** Turns `E` into `e`, and `]` into `}`. */
+const caseBit = 0x20
+const quote = 0x22
+const comma = 0x2c
+const minus = 0x2d
+const point = 0x2e
+const zero = 0x30
+const nine = 0x39
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const lowerE = 0x65
+const lowerF = 0x66
+const lowerN = 0x6e
+const lowerT = 0x74
+const openBrace = 0x7b
+const closeBrace = 0x7d

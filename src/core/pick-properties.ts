@@ -1,7 +1,8 @@
 // A few properties out of the JSON text of many. A person or a group may have 640 KiB of them, and reading such a text whole
-// takes a quarter of a second where its numbers have to keep their literals; walking over it takes a few milliseconds.
+// takes tens of milliseconds where its numbers have to keep their literals; walking over it takes a few.
 
 import { isJsonObject, type JsonValue, type PropertyBag, parseJson, setOwn } from './json.ts'
+import { endOfValue, keyAt, stringEnd } from './json-text.ts'
 
 /** Values longer than this are read as plain JSON: numbers in them are the doubles that their literals stand for. */
 const literalCharsMax = 64 * 1024
@@ -30,8 +31,7 @@ export function pickProperties(text: string, names: ReadonlySet<string>): Proper
     const keyEnd = stringEnd(text, at + 1)
     expect(text, keyEnd, colon)
     const valueEnd = endOfValue(text, keyEnd + 1)
-    const bare = text.slice(at + 2, keyEnd - 1)
-    const key = bare.includes('\\') ? (JSON.parse(`"${bare}"`) as string) : bare
+    const key = keyAt(text, at + 1, keyEnd)
     if (names.has(key)) setOwn(picked, key, read(text.slice(keyEnd + 1, valueEnd)))
     at = valueEnd
     if (text.charCodeAt(at) !== comma && (text.charCodeAt(at) !== closeBrace || at !== text.length - 1))
@@ -44,43 +44,10 @@ function read(text: string): JsonValue {
   return text.length > literalCharsMax ? (JSON.parse(text) as JsonValue) : parseJson(text)
 }
 
-const quote = 0x22
 const comma = 0x2c
 const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
-
-/** Behind the string that begins here. */
-function stringEnd(text: string, start: number): number {
-  expect(text, start, quote)
-  for (let at = start; ; ) {
-    at = text.indexOf('"', at + 1)
-    if (at === -1) throw new SyntaxError('stored properties end within a string')
-    let escapes = at
-    while (text.charCodeAt(escapes - 1) === backslash) escapes--
-    if ((at - escapes) % 2 === 0) return at + 1
-  }
-}
-
-/** Behind the value that begins here: at the comma or the brace that follows it. */
-function endOfValue(text: string, start: number): number {
-  let depth = 0
-  for (let at = start; at < text.length; ) {
-    const char = text.charCodeAt(at)
-    if (char === quote) {
-      at = stringEnd(text, at)
-      continue
-    }
-    if (depth === 0 && (char === comma || char === closeBrace)) return at
-    if (char === openBrace || char === openBracket) depth++
-    else if (char === closeBrace || char === closeBracket) depth--
-    at++
-  }
-  throw new SyntaxError('stored properties end within a value')
-}
 
 function expect(text: string, at: number, char: number): void {
   if (text.charCodeAt(at) !== char) throw new SyntaxError(`unexpected character in stored properties at ${at}`)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseCaptureQuery } from './capture-query.ts'
 import { type CaptureParse, parseCaptureRequest } from './capture-request.ts'
+import { structuredIdBytesMax } from './incoming-item.ts'
 import type { CaptureContext } from './open-request.ts'
 
 function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: string | null = null): CaptureParse {
@@ -12,6 +13,7 @@ function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: st
     fallbackToken: null,
     itemCountMax: 1e6,
     valueCountMax: 1e6,
+    structuredIdBytesMax,
     ...over,
   }
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is asked.

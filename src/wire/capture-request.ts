@@ -54,12 +54,13 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   const placeOf = placesOf(list)
   const kept: number[] = []
   const events: IncomingEvent[] = []
-  const ids = idAllowance()
+  const ids = idAllowance(context.structuredIdBytesMax)
   for (let index = 0; index < items.length; index++) {
     const item = items[index]!
     if (isPerformanceEvent(item)) continue
     kept.push(index)
     const event = incomingEvent(item, payload, slices, index * slicesPerItem, ids)
+    if (event === 'too_much_work') return ok(event)
     // An item that is no event breaks its envelope, like one without a name.
     if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(index) + event))
     if (typeof event === 'string') return refuse(unknownShape(placeOf(index) + event))

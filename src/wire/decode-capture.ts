@@ -14,6 +14,7 @@ import { keptBody } from '#core/events/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
+import { structuredIdBytesMax } from './incoming-item.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { CaptureRefusal } from './open-request.ts'
 
@@ -46,19 +47,25 @@ export interface DecodeLimits {
   readonly decodedBytesMax: number
   readonly itemCountMax: number
   readonly valueCountMax: number
+  readonly structuredIdBytesMax: number
 }
+
+/** What the event loop reads itself of ids that are lists or objects; hardly any client sends one. Source: ours. */
+export const inlineStructuredIdBytesMax = 8 * 1024
 
 /** The event loop takes what it can do in a few milliseconds. */
 export const inlineLimits: DecodeLimits = {
   decodedBytesMax: 1024 * 1024,
   itemCountMax: 2_000,
   valueCountMax: 64 * 1024,
+  structuredIdBytesMax: inlineStructuredIdBytesMax,
 }
 export const inlineCompressedBytesMax = 256 * 1024
 const threadLimits: DecodeLimits = {
   decodedBytesMax: captureDecodedBytesMax,
   itemCountMax: captureItemCountMax,
   valueCountMax: captureValueCountMax,
+  structuredIdBytesMax,
 }
 
 /** Whether the event loop may try at all; a body that turns out larger answers `too_much_work` there. */
@@ -88,6 +95,7 @@ export function decodeCapture(input: CaptureInput, limits: DecodeLimits): Decode
     fallbackToken: input.fallbackToken,
     itemCountMax: limits.itemCountMax,
     valueCountMax: limits.valueCountMax,
+    structuredIdBytesMax: limits.structuredIdBytesMax,
   })
   if (!parsed.ok) {
     const { token } = parsed.error

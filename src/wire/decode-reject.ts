@@ -8,6 +8,7 @@ import type { CapturePayload } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
 import { parseCaptureRequest } from './capture-request.ts'
 import { type DecodedV1Reject, decodeV1Reject } from './decode-v1-reject.ts'
+import { structuredIdBytesMax } from './incoming-item.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { CaptureContext, CaptureRefusal } from './open-request.ts'
 
@@ -82,5 +83,6 @@ function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
     fallbackToken: keyOfNobody,
     itemCountMax: Number.POSITIVE_INFINITY,
     valueCountMax: captureValueCountMax,
+    structuredIdBytesMax,
   }
 }

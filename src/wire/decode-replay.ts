@@ -5,7 +5,8 @@ import { prepareReplay, type ReceivedReplay, type ReplayRequest } from '#core/ev
 import { bodyToLookAt } from '#core/events/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureValueCountMax } from './capture-errors.ts'
-import type { RefusedCapture } from './decode-capture.ts'
+import { inlineStructuredIdBytesMax, type RefusedCapture } from './decode-capture.ts'
+import { structuredIdBytesMax } from './incoming-item.ts'
 import { replayDecodedBytesMax, replayErrors } from './replay-errors.ts'
 import { parseReplayRequest } from './replay-request.ts'
 
@@ -25,10 +26,19 @@ export const inlineReplayBytesMax = { sent: 128 * 1024, decoded: 256 * 1024 } as
 interface ReplayLimits {
   readonly decodedBytesMax: number
   readonly valueCountMax: number
+  readonly structuredIdBytesMax: number
 }
 
-const inlineLimits: ReplayLimits = { decodedBytesMax: inlineReplayBytesMax.decoded, valueCountMax: 32 * 1024 }
-const threadLimits: ReplayLimits = { decodedBytesMax: replayDecodedBytesMax, valueCountMax: captureValueCountMax }
+const inlineLimits: ReplayLimits = {
+  decodedBytesMax: inlineReplayBytesMax.decoded,
+  valueCountMax: 32 * 1024,
+  structuredIdBytesMax: inlineStructuredIdBytesMax,
+}
+const threadLimits: ReplayLimits = {
+  decodedBytesMax: replayDecodedBytesMax,
+  valueCountMax: captureValueCountMax,
+  structuredIdBytesMax,
+}
 
 /** On the event loop: `too_much_work` for a body that a decode thread has to take. */
 export function decodeReplayInline(input: ReplayInput, received: ReceivedReplay): PreparedReplay | 'too_much_work' {
@@ -45,7 +55,7 @@ export function decodeReplay(input: ReplayInput, received: ReceivedReplay): Prep
 function decode(
   input: ReplayInput,
   received: ReceivedReplay,
-  { decodedBytesMax, valueCountMax }: ReplayLimits,
+  { decodedBytesMax, ...limits }: ReplayLimits,
 ): PreparedReplay | 'too_much_work' {
   const { fallbackToken, querySentAtMs } = input
   const payload = readCaptureBody({ ...input, legacyPath: false }, decodedBytesMax)
@@ -53,7 +63,7 @@ function decode(
     if (payload.error === 'inflated_too_large') return 'too_much_work'
     return { kind: 'refused', error: payload.error, token: fallbackToken, body: '' }
   }
-  const parsed = parseReplayRequest(payload.value, { querySentAtMs, fallbackToken, valueCountMax })
+  const parsed = parseReplayRequest(payload.value, { querySentAtMs, fallbackToken, ...limits })
   if (!parsed.ok) {
     const { error, token } = parsed.error
     return { kind: 'refused', error, token, body: token === null ? '' : bodyToLookAt(payload.value.text) }

@@ -11,7 +11,7 @@ import { type DecodeLimits, inlineCompressedBytesMax, inlineLimits } from './dec
 import { expandedBytesMax, gunzip, inflateEncoding } from './inflate.ts'
 import { unparsableBody, v1CaptureErrors, v1DecodedBytesMax } from './v1-capture-errors.ts'
 import type { V1Headers } from './v1-capture-headers.ts'
-import { parseV1Batch, type V1BatchRefusal, type V1Payload } from './v1-capture-request.ts'
+import { parseV1Batch, type V1BatchLimits, type V1BatchRefusal, type V1Payload } from './v1-capture-request.ts'
 import type { WireError } from './wire-error.ts'
 
 export interface V1CaptureInput {
@@ -30,7 +30,7 @@ export type PreparedV1Capture =
       readonly body: RejectedBody
     } & V1BatchRefusal)
 
-const threadLimits: DecodeLimits = {
+const threadLimits: V1BatchLimits & Pick<DecodeLimits, 'decodedBytesMax'> = {
   decodedBytesMax: v1DecodedBytesMax,
   itemCountMax: captureItemCountMax,
   valueCountMax: captureValueCountMax,
@@ -54,7 +54,7 @@ export function prepareV1Capture(input: V1CaptureInput, received: ReceivedV1Requ
 
 const tooMuchWork = { kind: 'too_much_work' } as const
 
-function prepare(input: V1CaptureInput, received: ReceivedV1Request, limits: DecodeLimits) {
+function prepare(input: V1CaptureInput, received: ReceivedV1Request, limits: typeof threadLimits) {
   const { headers, body, aiOnly } = input
   if (body.length === 0) return unread(v1CaptureErrors.emptyBody)
   const payload = readPayload(input, limits.decodedBytesMax)

@@ -2,6 +2,7 @@
 
 import type { IncomingEvent } from '#core/events/incoming-event.ts'
 import { parseJson, textOf } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { type Fields, hasName, isObject, uuidOf } from './event-fields.ts'
 import { type ItemSlices, memberSlice, slice } from './json-slices.ts'
@@ -9,17 +10,20 @@ import { type ItemSlices, memberSlice, slice } from './json-slices.ts'
 const emptyProperties: Fields = Object.freeze({})
 
 /**
- * Bounds all ids of one request that are lists or objects: reading them with their literals takes a microsecond a byte,
- * and only the first 200 characters of each are kept. Source: ours.
+ * Bounds all ids of one request that are lists or objects: writing them anew takes up to half a microsecond a byte, and only
+ * the first 200 characters of each are kept. Source: ours.
  */
-const structuredIdBytesMax = 64 * 1024
+export const structuredIdBytesMax = 64 * 1024
 
+/** What one request may have of such ids where it is read. */
 export interface IdAllowance {
+  readonly bytesMax: number
   bytesLeft: number
 }
 
-export function idAllowance(): IdAllowance {
-  return { bytesLeft: structuredIdBytesMax }
+/** @param bytesMax at most `structuredIdBytesMax`; with less, more than that is `too_much_work`. */
+export function idAllowance(bytesMax: number): IdAllowance {
+  return { bytesMax, bytesLeft: bytesMax }
 }
 
 /**
@@ -32,16 +36,16 @@ export function incomingEvent(
   slices: ItemSlices,
   base: number,
   ids: IdAllowance,
-): IncomingEvent | 'distinct_id' | 'offset' {
+): IncomingEvent | 'distinct_id' | 'offset' | 'too_much_work' {
   if (typeof item.offset === 'number' && !isInteger64(textAt(payload, slices, base + slice.offset)!)) return 'offset'
   const properties = isObject(item.properties) ? item.properties : emptyProperties
   const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
   const cookielessMode = properties.$cookieless_mode
-  const distinctId = distinctIdOf(item, payload, slices, base, ids)
-  if (distinctId === undefined) return 'distinct_id'
+  const id = distinctIdOf(item, payload, slices, base, ids)
+  if (!id.ok) return id.error
   return {
     name: hasName(item) ? (item.event as string) : '$identify',
-    distinctId,
+    distinctId: id.value,
     uuid: uuidOf(item),
     timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
     offsetMs: typeof item.offset === 'number' ? item.offset : null,
@@ -54,14 +58,17 @@ export function incomingEvent(
   }
 }
 
-/** Null when there is none, undefined for a list or an object that is too long. Source: docs/wire/ingestion.md 2.5. */
+/** Why an id that is a list or an object is not read: it is too long, or too long for here. */
+type UnreadId = 'distinct_id' | 'too_much_work'
+
+/** Null when there is none. Source: docs/wire/ingestion.md 2.5. */
 export function distinctIdOf(
   item: Fields,
   payload: CapturePayload,
   slices: ItemSlices,
   base: number,
-  ids: IdAllowance = { bytesLeft: structuredIdBytesMax },
-): string | null | undefined {
+  ids: IdAllowance,
+): Result<string | null, UnreadId> {
   const own = item.distinct_id ?? item.$distinct_id ?? null
   if (own !== null)
     return idText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
@@ -74,31 +81,28 @@ function distinctIdIn(
   payload: CapturePayload,
   propertiesStart: number,
   ids: IdAllowance,
-): string | null | undefined {
+): Result<string | null, UnreadId> {
   const name = (properties.distinct_id ?? null) === null ? '$distinct_id' : 'distinct_id'
   const inside = properties[name] ?? null
-  if (inside === null || typeof inside === 'string') return inside
+  if (inside === null || typeof inside === 'string') return ok(inside)
   const [start, end] = memberSlice(payload.bytes, propertiesStart, name)
   return idText(inside, payload, start, end, ids)
 }
 
-/**
- * An id that is not text is read again from its place with its number literals, because 64-bit ids do not fit a double.
- * @returns undefined when it is too long.
- */
+/** An id that is not text is read again from its place with its number literals, because 64-bit ids do not fit a double. */
 function idText(
   id: unknown,
   payload: CapturePayload,
   start: number,
   end: number,
   ids: IdAllowance,
-): string | undefined {
-  if (typeof id === 'string') return id
+): Result<string, UnreadId> {
+  if (typeof id === 'string') return ok(id)
   if (typeof id === 'object') {
     ids.bytesLeft -= end - start
-    if (ids.bytesLeft < 0) return undefined
+    if (ids.bytesLeft < 0) return err(ids.bytesMax < structuredIdBytesMax ? 'too_much_work' : 'distinct_id')
   }
-  return textOf(parseJson(payload.bytes.toString('utf8', start, end)))
+  return ok(textOf(parseJson(payload.bytes.toString('utf8', start, end))))
 }
 
 export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {

@@ -31,7 +31,8 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   const { head, slices } = openedItems.value
   const sourceAt = (place: number) =>
     textAt(payload, slices, place * slicesPerItem + slice.item) ?? JSON.stringify(list.items[place])
-  const found = judge(list, eventReader(payload, slices))
+  const found = judge(list, eventReader(payload, slices, context))
+  if (found === 'too_much_work') return ok(found)
   const placeOf = placesOf(list)
   const request: IncomingRequest = {
     ...head,
@@ -44,8 +45,8 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   return ok(request)
 }
 
-function eventReader(payload: CapturePayload, slices: ItemSlices) {
-  const ids = idAllowance()
+function eventReader(payload: CapturePayload, slices: ItemSlices, { structuredIdBytesMax }: CaptureContext) {
+  const ids = idAllowance(structuredIdBytesMax)
   return (item: Fields, place: number) => incomingEvent(item, payload, slices, place * slicesPerItem, ids)
 }
 
@@ -61,17 +62,19 @@ function anyItemsOf(root: unknown, engage: boolean, keyOutside: boolean): Result
   return err(fault === null ? brokenEnvelope(root, keyOutside) : unknownShape(fault))
 }
 
+interface Judged {
+  readonly events: readonly IncomingEvent[]
+  readonly performanceEventCount: number
+  readonly places: readonly number[]
+  readonly faults: readonly ItemFault[]
+  readonly verdicts: VerdictCollector
+}
+
 /** Splits items into events and those that are none, which have their verdicts then. */
 function judge(
   { items, needsName }: AnyItems,
   eventAt: (item: Fields, place: number) => ReturnType<typeof incomingEvent>,
-): {
-  events: IncomingEvent[]
-  performanceEventCount: number
-  places: number[]
-  faults: ItemFault[]
-  verdicts: VerdictCollector
-} {
+): Judged | 'too_much_work' {
   const events: IncomingEvent[] = []
   const places: number[] = []
   const faults: ItemFault[] = []
@@ -92,6 +95,7 @@ function judge(
       places.push(place)
       continue
     }
+    if (event === 'too_much_work') return event
     const { reason, field } = fault ?? { reason: 'invalid_shape', field: event }
     const uuid = isObject(item) && field !== 'uuid' ? uuidOf(item) : null
     verdicts.add({ index: place, uuid, event: nameOf(item), result: 'reject', reason, field: field || null })

@@ -23,6 +23,8 @@ export interface CaptureContext {
   readonly itemCountMax: number
   /** More values than this as well; beyond `captureValueCountMax` they are not parsed at all. */
   readonly valueCountMax: number
+  /** More bytes than this of ids that are lists or objects are left to another thread, unless it is `structuredIdBytesMax`. */
+  readonly structuredIdBytesMax: number
 }
 
 /** `token` is the key that the request names, when it could be found: refusals of known projects are kept. */

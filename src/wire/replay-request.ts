@@ -9,12 +9,15 @@ import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, unknownShape } from './capture-errors.ts'
 import { checkedToken } from './capture-token.ts'
 import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from './event-fields.ts'
-import { distinctIdOf } from './incoming-item.ts'
+import { distinctIdOf, idAllowance } from './incoming-item.ts'
 import { memberSlice, slice, sliceItems, slicesPerItem } from './json-slices.ts'
 import { type CaptureContext, type CaptureRefusal, readRoot, refusalOfOne } from './open-request.ts'
 import type { WireError } from './wire-error.ts'
 
-export type ReplayContext = Pick<CaptureContext, 'querySentAtMs' | 'fallbackToken' | 'valueCountMax'>
+export type ReplayContext = Pick<
+  CaptureContext,
+  'querySentAtMs' | 'fallbackToken' | 'valueCountMax' | 'structuredIdBytesMax'
+>
 
 export type ReplayParse = Result<IncomingReplay | 'too_much_work', CaptureRefusal>
 
@@ -35,14 +38,14 @@ export function parseReplayRequest(payload: CapturePayload, context: ReplayConte
   if (!token.ok) return refuse(token.error)
   const slices = sliceItems(payload.bytes, null, elements.value.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
-  const distinctId = distinctIdOf(first, payload, slices, 0)
-  if (distinctId === undefined) return refuse(unknownShape('distinct_id'))
+  const id = distinctIdOf(first, payload, slices, 0, idAllowance(context.structuredIdBytesMax))
+  if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(unknownShape(id.error))
   const properties = propertiesOf(first)
   return ok({
     token: token.value,
     sessionId: properties.$session_id,
     windowId: textOrNull(properties.$window_id),
-    distinctId,
+    distinctId: id.value,
     uuid: uuidOf(first),
     timestamp: textOrNull(first.timestamp),
     offsetMs: typeof first.offset === 'number' ? first.offset : null,

@@ -6,7 +6,7 @@ import type { RefusedItem } from '#core/events/incoming-event.ts'
 import type { IncomingV1Event } from '#core/events/incoming-v1-event.ts'
 import { parseStrictTimestampText } from '#core/events/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
-import { parseJson } from '#core/json.ts'
+import { numberOrLiteral } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { refusedItemOf } from './event-fields.ts'
@@ -232,8 +232,10 @@ function incomingEvent(
 /** A tour may be named by an integer beyond what a double holds: its literal is kept then. */
 function optionsOf(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
   if (!isObject(options) || typeof options.product_tour_id !== 'number') return options
-  const [start, end] = memberSlice(bytes, itemStart, 'options')
-  return parseJson(bytes.toString('utf8', start, end))
+  const [optionsStart] = memberSlice(bytes, itemStart, 'options')
+  const [start, end] = memberSlice(bytes, optionsStart, 'product_tour_id')
+  // The object is this request's own, and may be a large one.
+  return Object.assign(options, { product_tour_id: numberOrLiteral(bytes.toString('latin1', start, end)) })
 }
 
 function textAt({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: number): string {

@@ -161,6 +161,17 @@ describe('normalizeV1Event', () => {
     assert.ok(event.propertiesJson.includes('"n":1.0'))
   })
 
+  it('reads no properties anew for that, however many values they have', t => {
+    const list = `[${'0,'.repeat(200_000)}1.0]`
+    const propertiesJson = `{"$lib":"mine","list":${list}}`
+    const item = anItem({ propertiesJson })
+    const parses = t.mock.method(JSON, 'parse').mock
+    const outcome = normalizeV1Event(item, { ...context, sdk: { name: 'l', version: 'v' } })
+    assert.equal(parses.callCount(), 0)
+    assert.ok(outcome.ok)
+    assert.equal(outcome.value.propertiesJson, `{"list":${list},"$lib":"l","$lib_version":"v"}`)
+  })
+
   it('reads options of several types, takes null for none, and drops what it cannot read', () => {
     const readable = [true, 'true', '1', ' True ', 1, -0.5]
     for (const value of readable) {

@@ -2,13 +2,14 @@
 // fails the batch. What the client says beside the properties is spliced into their text, so that everything behind the
 // log reads one form of event.
 
-import { isRawNumber, type JsonObject, type JsonValue, numberOf, parseJson } from '../json.ts'
+import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
+import { withoutMembers } from '../json-text.ts'
 import { err, ok, type Result } from '../result.ts'
 import { type CapturedEvent, importWithoutJob } from './captured-event.ts'
 import { strictEventTime } from './event-time.ts'
 import type { ClientSdk, IncomingV1Event } from './incoming-v1-event.ts'
 import { aiEventBytesMax, eventBytesMax, isOldEnough, laneOf, storedName } from './normalize-event.ts'
-import { PropertiesDraft } from './properties-draft.ts'
+import { withAdded } from './properties-draft.ts'
 
 /** What the events of one request have in common. */
 export interface V1EventContext {
@@ -207,13 +208,8 @@ function withInjections(text: string, item: IncomingV1Event, options: V1Options,
     injected.$lib = sdk.name
     injected.$lib_version = sdk.version
   }
-  // The literals of the client's numbers are kept when its text has to be written anew; without a repeated key it is not.
-  const keys = Object.keys(injected)
-  if (keys.length === 0) return text
-  const isRepeated = keys.some(key => Object.hasOwn(item.properties, key))
-  const draft = new PropertiesDraft(text, (isRepeated ? parseJson(text) : item.properties) as JsonObject)
-  for (const key of keys) draft.set(key, injected[key] as JsonValue)
-  return draft.json()
+  const repeated = Object.keys(injected).filter(key => Object.hasOwn(item.properties, key))
+  return withAdded(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
 }
 
 /** Whether a text has more bytes in UTF-8; only long ones are measured. */

@@ -39,9 +39,9 @@ export class PropertiesDraft {
     const { added, rewritten, text } = this
     if (rewritten !== null) {
       const base = JSON.stringify(rewritten)
-      return added === null ? base : spliced(base, added)
+      return added === null ? base : withAdded(base, added)
     }
-    return added === null ? text : spliced(text, added)
+    return added === null ? text : withAdded(text, added)
   }
 
   private copy(): { [key: string]: JsonValue | undefined } {
@@ -50,8 +50,8 @@ export class PropertiesDraft {
   }
 }
 
-/** `text`, an object, with the keys of `added` after its own. */
-function spliced(text: string, added: JsonObject): string {
+/** The JSON text of an object with the keys of `added`, which it does not have, after its own. */
+export function withAdded(text: string, added: JsonObject): string {
   const addedText = JSON.stringify(added)
   if (addedText === '{}') return text
   const end = text.lastIndexOf('}')

@@ -2,7 +2,6 @@
 // stay is sometimes known only after a thread has encoded it, and decoding a run costs more than reading it.
 
 import { edgeNote, type Lane, lanes } from '../events/captured-event.ts'
-import { parseJson } from '../json.ts'
 import { type EncodedRecords, recordBytesAt } from './record-codec.ts'
 import { field, flag, headerBytes, kindEvent } from './record-layout.ts'
 
@@ -127,7 +126,7 @@ class RecordGlance implements EventGlance {
     // A key that is not written as it is has an escape in it.
     if (!properties.includes(`"${key}"`) && !properties.includes('\\')) return false
     this.parsedBytes += properties.length
-    return Object.hasOwn(parseJson(properties.toString('utf8')) as object, key)
+    return Object.hasOwn(JSON.parse(properties.toString('utf8')) as object, key)
   }
 
   #number(place: number): number {

@@ -1,0 +1,85 @@
+// Bodies of as many tiny values as fit, among them numbers whose literals are kept. The event loop reads none of them value by
+// value through a function of ours: that took 20 to 60 ms each. Counted on the event loop's own JSON; CPU time is printed.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { v1Headers, v1Path } from '../capture/v1-requests.ts'
+import { startCaptureServer, testToken } from '../support/capture-server.ts'
+import { bulkPath, startOfrep } from '../support/ofrep-server.ts'
+
+/** A list of the value as often as it fits, and one literal that a double would not give back. */
+const listOf = (value: string, bytes: number) => `[${`${value},`.repeat(bytes / (value.length + 1))}1.0]`
+const values = ['0', '-0', '[]', '{}', '1e5']
+
+/** What the event loop is asked to read while `work` is done. Its time is taken without the counters. */
+async function counted(t: TestContext, name: string, work: () => Promise<unknown>) {
+  await work()
+  const before = process.threadCpuUsage()
+  await work()
+  const { user, system } = process.threadCpuUsage(before)
+  const parses = t.mock.method(JSON, 'parse')
+  const literals = t.mock.method(JSON as unknown as { rawJSON(text: string): unknown }, 'rawJSON')
+  await work()
+  const hasFunction = parses.mock.calls.some(call => typeof call.arguments[1] === 'function')
+  const literalCount = literals.mock.callCount()
+  parses.mock.restore()
+  literals.mock.restore()
+  console.log(`${name}: ${((user + system) / 1000).toFixed(1)} ms of CPU, ${literalCount} literals kept`)
+  return { hasFunction, literalCount }
+}
+
+describe('bodies of very many tiny literals', () => {
+  it('cost the event loop little as the context of OFREP', async t => {
+    const server = await startOfrep(t)
+    for (const value of values) {
+      // As many values as a body may hold; a longer text of them is refused unread.
+      const body = `{"context":{"targetingKey":"u","plan":${listOf(value, Math.min(60_000, 16_000 * (value.length + 1)))}}}`
+      const { hasFunction, literalCount } = await counted(t, `ofrep, ${body.length} bytes of ${value}`, async () => {
+        assert.equal((await server.ask(bulkPath, body)).status, 200)
+      })
+      assert.equal(hasFunction, false)
+      assert.ok(literalCount <= 20_001)
+    }
+  })
+
+  it('are left to a decode thread as the distinct id of an event', async t => {
+    const server = await startCaptureServer(t)
+    for (const value of values) {
+      const body = `{"api_key":"${testToken}","event":"e","distinct_id":${listOf(value, 60_000)}}`
+      const { hasFunction, literalCount } = await counted(
+        t,
+        `distinct id, ${body.length} bytes of ${value}`,
+        async () => {
+          assert.equal((await server.post('/e/', body)).status, 200)
+        },
+      )
+      assert.deepEqual([hasFunction, literalCount], [false, 0])
+    }
+    const ids = (await server.records()).events.map(event => event.distinctId)
+    assert.equal(ids.length, 3 * values.length)
+    assert.ok(ids.every(id => id.startsWith('[') && id.length === 200))
+  })
+
+  it('are not read again as properties and options of a v1 event', async t => {
+    const server = await startCaptureServer(t)
+    for (const value of values) {
+      const list = listOf(value, Math.min(900_000, 60_000 * (value.length + 1)))
+      for (const [field, json] of [
+        ['properties', `{"$lib":"mine","list":${list}}`],
+        ['options', `{"product_tour_id":12345678901234567890,"list":${list}}`],
+      ]) {
+        const event = `"event":"e","uuid":"0197c5a0-0000-7000-8000-000000000001","distinct_id":"u","timestamp":"2025-07-01T10:00:00Z"`
+        const body = `{"created_at":"2025-07-01T10:00:00Z","batch":[{${event},"${field}":${json}}]}`
+        const { hasFunction, literalCount } = await counted(
+          t,
+          `v1 ${field}, ${body.length} bytes of ${value}`,
+          async () => {
+            assert.equal((await server.post(v1Path, body, v1Headers)).status, 200)
+          },
+        )
+        assert.equal(hasFunction, false)
+        assert.ok(literalCount <= 1)
+      }
+    }
+  })
+})
