@@ -137,13 +137,22 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
   }
 }
 
-/** Prepared texts of a project, by position and slot: they live as long as its compiled definitions. */
-const textsOfProject = new WeakMap<CompiledProject, (FlagTexts | undefined)[][]>()
+type TextsBySlot = (FlagTexts | undefined)[]
 
-function preparedTexts(project: CompiledProject): (FlagTexts | undefined)[][] {
+/** Prepared texts of a flag: they live as long as it, which a change of another flag leaves in place. */
+const textsOfFlag = new WeakMap<CompiledFlag, TextsBySlot>()
+/** The same by position, so that an answer looks up the project alone. */
+const textsOfProject = new WeakMap<CompiledProject, TextsBySlot[]>()
+
+function preparedTexts(project: CompiledProject): TextsBySlot[] {
   const known = textsOfProject.get(project)
   if (known !== undefined) return known
-  const texts = project.flags.map(() => [])
+  const texts = project.flags.map(flag => {
+    if (flag === undefined) return []
+    const ofFlag = textsOfFlag.get(flag) ?? []
+    textsOfFlag.set(flag, ofFlag)
+    return ofFlag
+  })
   textsOfProject.set(project, texts)
   return texts
 }

@@ -20,8 +20,14 @@ export type AskedRuntime = string | null
 /** One flag of a project, with the texts of its answers. */
 type Entry =
   | { readonly kind: 'evaluated'; readonly flag: CompiledFlag; readonly position: number; readonly texts: Texts }
-  /** The answer of a flag that is inactive or cannot be evaluated, the same for everybody; null before the first question. */
-  | { readonly kind: 'fixed'; readonly flag: Flag; answer: Answer | null }
+  | FixedEntry
+
+/** The answer of a flag that is inactive or cannot be evaluated, the same for everybody; null before the first question. */
+interface FixedEntry {
+  readonly kind: 'fixed'
+  readonly flag: Flag
+  answer: Answer | null
+}
 
 type Answer = Result<string, OfrepError>
 /** By slot of the outcome. */
@@ -91,6 +97,9 @@ function isFor({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
   return !isLimited || runtime === 'all' || runtime === evaluationRuntime
 }
 
+/** Texts live as long as the flag that they are about, which a change of another flag leaves in place. */
+const textsOfFlag = new WeakMap<CompiledFlag, Texts>()
+const entryOfInactive = new WeakMap<Flag, FixedEntry>()
 /** They live as long as the compiled definitions of the project. */
 const entriesOfProject = new WeakMap<CompiledProject, ReadonlyMap<string, Entry>>()
 
@@ -108,10 +117,17 @@ function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
 }
 
 function entryOf(flag: Flag, project: CompiledProject): Entry {
-  if (!flag.active) return { kind: 'fixed', flag, answer: null }
+  if (!flag.active) {
+    const known = entryOfInactive.get(flag) ?? { kind: 'fixed', flag, answer: null }
+    entryOfInactive.set(flag, known)
+    return known
+  }
   const position = project.positionOfKey.get(flag.key)
   if (position === undefined) return { kind: 'fixed', flag, answer: beyondEvaluation }
-  return { kind: 'evaluated', flag: project.flags[position]!, position, texts: [] }
+  const compiled = project.flags[position]!
+  const texts = textsOfFlag.get(compiled) ?? []
+  textsOfFlag.set(compiled, texts)
+  return { kind: 'evaluated', flag: compiled, position, texts }
 }
 
 const beyondEvaluation = err(

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { type CompiledProject, compileProject } from '#core/flags/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
 import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
 import type { JsonObject } from '#core/json.ts'
@@ -9,7 +10,12 @@ import { isSteps, type MaybeSteps } from '#core/maybe-steps.ts'
 import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { type AnswerOptions, encodeEvaluation } from '#wire/decide-response.ts'
 import { encodeOfrepBulk } from '#wire/ofrep-response.ts'
-import { compileTestProject, type DecideServerOptions, startDecideServer } from '../support/decide-server.ts'
+import {
+  compileTestProject,
+  type DecideServerOptions,
+  flagFromJson,
+  startDecideServer,
+} from '../support/decide-server.ts'
 import { aSubject } from '../support/evaluation-subject.ts'
 import { bulkPath } from '../support/ofrep-server.ts'
 
@@ -68,6 +74,32 @@ describe('the answer about hundreds of flags', () => {
   })
 })
 
+describe('answers after a flag was added', () => {
+  it('take over the texts of those that stayed, and make those of the new one', t => {
+    const before = compileTestProject({ flags: few })
+    const answer = (project: CompiledProject) => {
+      const [flagsAnswer, bulk] = [
+        encodeEvaluation(evaluated(project), options),
+        encodeOfrepBulk(evaluated(project), 'all', ''),
+      ]
+      assert.ok(!isSteps(flagsAnswer) && !isSteps(bulk) && bulk.ok)
+      return [flagsAnswer, bulk.value]
+    }
+    answer(before)
+    const added = flagFromJson({ id: 9_999, key: 'added', filters: { groups: [{ properties: [] }] } })
+    const definitions = { ...before.definitions, flags: [...before.definitions.flags, added] }
+    const after = compileProject(definitions, before)
+    assert.equal(after.compiledFlagCount, 1)
+    const encoded = t.mock.method(JSON, 'stringify').mock
+    const answers = answer(after)
+    const texts = encoded.calls.map(call => call.result ?? '')
+    encoded.restore()
+    assert.ok(texts.some(text => text.includes('"added"')))
+    for (const { key } of few) assert.ok(!texts.some(text => text.includes(`"${key}"`)), texts.join('\n'))
+    assert.deepEqual(answers, answer(compileProject(definitions)))
+  })
+})
+
 describe('requests for hundreds of flags', () => {
   it('get the same answers in the shortest slices, many at once', async t => {
     const whole = await startDecideServer(t, { flags })
@@ -104,16 +136,17 @@ describe('requests for hundreds of flags', () => {
 
 function answersAbout(some: readonly JsonObject[]) {
   const project = compileTestProject({ flags: some })
-  const evaluated = (trace: EvaluationTrace | null = null) => {
-    const evaluation = new FlagEvaluation(project, null, aSubject({ distinctId: 'ada' }), trace)
-    evaluation.advance(() => false)
-    return evaluation
-  }
   return {
-    as: (shape: AnswerOptions['shape']) => encodeEvaluation(evaluated(), { ...options, shape }),
-    traced: () => encodeEvaluation(evaluated(new EvaluationTrace()), options),
-    bulk: () => encodeOfrepBulk(evaluated(), 'all', ''),
+    as: (shape: AnswerOptions['shape']) => encodeEvaluation(evaluated(project), { ...options, shape }),
+    traced: () => encodeEvaluation(evaluated(project, new EvaluationTrace()), options),
+    bulk: () => encodeOfrepBulk(evaluated(project), 'all', ''),
   }
+}
+
+function evaluated(project: CompiledProject, trace: EvaluationTrace | null = null): FlagEvaluation {
+  const evaluation = new FlagEvaluation(project, null, aSubject({ distinctId: 'ada' }), trace)
+  evaluation.advance(() => false)
+  return evaluation
 }
 
 function stepsOf<T>(made: MaybeSteps<T>): { steps: number; value: T } {
