@@ -58,7 +58,7 @@ async function openManagementOf(config: Config, logger: Logger): Promise<Managem
 
 /** A first start that ended before its keys: a key of somebody else's would keep the next one from making the project. */
 async function isUntouched(management: ManagementStore): Promise<boolean> {
-  if ((await management.listPersonalKeys()).length > 0) return false
+  if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return false
   return (await management.listProjects({ limit: 1, offset: 0 })).count === 0
 }
 

@@ -37,7 +37,11 @@ export interface ProjectStore {
   ): Promise<Result<Written<Project>, 'not_found' | 'token_taken'>>
   deleteProject(projectId: number): Promise<Result<Written<null>, 'not_found'>>
   findProject(projectId: number): Promise<Project | null>
-  listProjects(page: { limit: number; offset: number }): Promise<Page<Project>>
+  /**
+   * In the order of their ids, those with one of `ids` where that is given. A page of large projects is shorter than its
+   * limit: what it leaves out begins where it ends.
+   */
+  listProjects(page: { limit: number; offset: number; ids?: readonly number[] }): Promise<Page<Project>>
 }
 
 export interface NewProject {
@@ -69,7 +73,9 @@ export interface PersonalKeyStore {
   /** `secretHash` is SHA-256 of the key, hex; the key itself is never stored. */
   createPersonalKey(input: PersonalKey & { secretHash: string }): Promise<PersonalKey>
   findPersonalKeyByHash(secretHash: string): Promise<PersonalKey | null>
-  listPersonalKeys(): Promise<readonly PersonalKey[]>
+  findPersonalKey(id: string): Promise<PersonalKey | null>
+  /** Oldest first; a page of large keys is shorter than its limit, as one of projects. */
+  listPersonalKeys(page: { limit: number; offset: number }): Promise<Page<PersonalKey>>
   deletePersonalKey(id: string): Promise<boolean>
   /** Sets `lastUsedAtMs` where it is earlier; ids of deleted keys are passed over. */
   savePersonalKeyUses(uses: readonly { id: string; usedAtMs: number }[]): Promise<void>

@@ -34,7 +34,7 @@ export interface Bootstrapped {
 export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
   const { management } = deps
   // The key last: a start that finds one knows that nothing is missing.
-  const isFirst = (await management.listPersonalKeys()).length === 0
+  const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
   const first = results[0] ?? (isFirst ? await makeProject(deps) : null)
   const projectKey = first?.apiToken ?? null
@@ -52,7 +52,7 @@ export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapp
 export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 'projectKey'>): Promise<void> {
   const { management, projectKey } = deps
   if (projectKey === null || isProjectKey(projectKey)) return
-  if ((await management.listPersonalKeys()).length > 0) return
+  if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return
   if ((await management.listProjects({ limit: 1, offset: 0 })).results.length === 0) throw unusableKey('invalid_token')
 }
 

@@ -4,8 +4,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
-import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
-import { commit, type ManagementHarness, type OpenManagement } from './management-harness.ts'
+import type { PersonalKey } from '#ports/management-store.ts'
+import { aGroup, aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024
 const kib600 = 'x'.repeat(600 * 1024)
@@ -50,6 +51,54 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
         if (!hasMore) break
       }
       assert.deepEqual(seen, ['k4', 'k2', 'k3', 'k0', 'k1'])
+    })
+
+    it('cuts a page of large projects, of all and of certain ones, and the next one begins where it ends', async t => {
+      const { store } = await open(t)
+      const texts = [kib600, '', kib600, kib600 + kib600, '', '']
+      for (const [index, text] of texts.entries()) {
+        const project = aNewProject({ name: `p${index}`, apiToken: `phc_${index}`, clientSettings: { text } })
+        written(await store.createProject(project))
+      }
+      written(await store.deleteProject(6))
+      const namesOf = async (ids?: readonly number[]) => {
+        const seen: string[] = []
+        for (let offset = 0; ; ) {
+          const { count, results } = await store.listProjects({ limit: 1_000, offset, ...(ids && { ids }) })
+          const bytes = results.reduce((sum, { clientSettings }) => sum + JSON.stringify(clientSettings).length, 0)
+          assert.ok(bytes <= pageBytesMax || results.length === 1, `${bytes} bytes of ${results.length} projects`)
+          seen.push(...results.map(({ name }) => name))
+          offset += results.length
+          if (offset >= count) return seen
+        }
+      }
+      assert.deepEqual(await namesOf(), ['p0', 'p1', 'p2', 'p3', 'p4'])
+      assert.deepEqual(await namesOf([5, 3, 6, 77, 4]), ['p2', 'p3', 'p4'])
+      assert.deepEqual(await store.listProjects({ limit: 9, offset: 0, ids: [] }), { count: 0, results: [] })
+    })
+
+    it('cuts a page of large personal keys, and finds one by its id', async t => {
+      const { store } = await open(t)
+      const labels = [kib600, 'b', kib600, kib600 + kib600, 'e']
+      const keys = labels.map((label, index): PersonalKey & { secretHash: string } => ({
+        ...{ id: `k${index}`, label, secretHash: `hash-${index}`, scopes: ['*'], scopedProjectIds: [] },
+        ...{ createdAtMs: index, lastUsedAtMs: null },
+      }))
+      for (const key of keys) await store.createPersonalKey(key)
+      const seen: string[] = []
+      for (let offset = 0; ; ) {
+        const { count, results } = await store.listPersonalKeys({ limit: 1_000, offset })
+        assert.equal(count, 5)
+        const bytes = results.reduce((sum, { label }) => sum + label.length, 0)
+        assert.ok(bytes <= pageBytesMax || results.length === 1, `${bytes} bytes of ${results.length} keys`)
+        seen.push(...results.map(({ id }) => id))
+        offset += results.length
+        if (offset >= count) break
+      }
+      assert.deepEqual(seen, ['k0', 'k1', 'k2', 'k3', 'k4'])
+      assert.equal((await store.listPersonalKeys({ limit: 2, offset: 3 })).results.length, 1)
+      assert.deepEqual((await store.findPersonalKey('k1'))?.label, 'b')
+      assert.equal(await store.findPersonalKey('hash-1'), null)
     })
 
     it('shows some ids of a person with many, given ones first, and lists all of them in pages', async t => {

@@ -105,7 +105,7 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual(await store.createPersonalKey({ ...key, secretHash: 'abc' }), key)
       assert.deepEqual(await store.findPersonalKeyByHash('abc'), key)
       assert.equal(await store.findPersonalKeyByHash('k1'), null)
-      assert.deepEqual(await store.listPersonalKeys(), [key])
+      assert.deepEqual(await store.listPersonalKeys({ limit: 9, offset: 0 }), { count: 1, results: [key] })
       await assert.rejects(
         store.createPersonalKey({ ...key, id: 'k2', secretHash: 'abc' }),
         (error: unknown) => error instanceof PortError && error.code === 'conflict',
@@ -126,7 +126,10 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       ])
       await store.savePersonalKeyUses([{ id: 'k1', usedAtMs: 80 }])
       await store.savePersonalKeyUses([])
-      const uses = (await store.listPersonalKeys()).map(({ id, lastUsedAtMs }) => [id, lastUsedAtMs])
+      const uses = (await store.listPersonalKeys({ limit: 9, offset: 0 })).results.map(({ id, lastUsedAtMs }) => [
+        id,
+        lastUsedAtMs,
+      ])
       assert.deepEqual(uses, [
         ['k1', 90],
         ['k2', null],

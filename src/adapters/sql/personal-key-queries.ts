@@ -1,11 +1,14 @@
 // Personal API keys, by the hash of their secret. Deleting one bumps the revision, which tells every process to forget it;
 // no process can remember a new one, so the revision stays.
 
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { bumpRevision } from './revision-queries.ts'
 import { jsonOf, jsonText } from './rows.ts'
 import type { PersonalKeyTable, StateSchema } from './schema.ts'
+
+const keyBytes = sql<number>`octet_length(label) + octet_length(scopes) + octet_length(scoped_project_ids)`
 
 export function personalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
   return {
@@ -34,9 +37,18 @@ export function personalKeyQueries(db: Kysely<StateSchema>): PersonalKeyStore {
       return row === undefined ? null : keyOf(row)
     },
 
-    async listPersonalKeys() {
-      const rows = await db.selectFrom('personal_api_key').selectAll().orderBy('created_at').orderBy('id').execute()
-      return rows.map(keyOf)
+    async findPersonalKey(id) {
+      const row = await db.selectFrom('personal_api_key').selectAll().where('id', '=', id).executeTakeFirst()
+      return row === undefined ? null : keyOf(row)
+    },
+
+    async listPersonalKeys({ limit, offset }) {
+      const keys = db.selectFrom('personal_api_key')
+      const { count } = await keys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = keys.orderBy('created_at').orderBy('id').offset(offset)
+      const sizes = await page.select(keyBytes.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(keyOf) }
     },
 
     async deletePersonalKey(id) {

@@ -1,14 +1,18 @@
 // Projects: made, changed, deleted (the row stays, its id is never given again, its token is free), listed.
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { mergeObjects } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok } from '#core/result.ts'
 import type { NewProject, ProjectStore } from '#ports/management-store.ts'
 import { definedOf } from './defined-of.ts'
+import { fittingRows } from './fitting-rows.ts'
 import { bumpRevision, nextId } from './revision-queries.ts'
 import { flagBit, jsonText, projectOf } from './rows.ts'
 import type { ProjectTable, StateSchema } from './schema.ts'
+
+const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + octet_length(client_settings)
+  + octet_length(ingestion_settings)`
 
 export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
   return {
@@ -51,10 +55,14 @@ export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
 
     findProject: projectId => find(db, projectId),
 
-    async listProjects({ limit, offset }) {
-      const living = db.selectFrom('project').where('deleted', '=', 0)
+    async listProjects({ limit, offset, ids }) {
+      if (ids?.length === 0) return { count: 0, results: [] }
+      let living = db.selectFrom('project').where('deleted', '=', 0)
+      if (ids !== undefined) living = living.where('id', 'in', [...new Set(ids)])
       const { count } = await living.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const rows = await living.selectAll().orderBy('id').limit(limit).offset(offset).execute()
+      const page = living.orderBy('id').offset(offset)
+      const sizes = await page.select(projectBytes.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(projectOf) }
     },
   }

@@ -23,6 +23,7 @@ export const stateMethods: { readonly [M in StateMethod]: 'state' | 'search' } =
   listProjects: 'state',
   createPersonalKey: 'state',
   findPersonalKeyByHash: 'state',
+  findPersonalKey: 'state',
   listPersonalKeys: 'state',
   deletePersonalKey: 'state',
   savePersonalKeyUses: 'state',

@@ -32,9 +32,8 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(personalKeySchema) },
       handle: async ({ request, query }) => {
-        const keys = await deps.management.listPersonalKeys()
-        const results = keys.slice(query.offset, query.offset + query.limit).map(encodePersonalKey)
-        return answer(200, countedPage(request, query, keys.length, results))
+        const { count, results } = await deps.management.listPersonalKeys(query)
+        return answer(200, countedPage(request, query, count, results.map(encodePersonalKey)))
       },
     }),
     ...keyRoutes(deps, {
@@ -71,8 +70,8 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One personal API key, without its secret.',
       success: { status: 200, schema: personalKeySchema },
       handle: async ({ params }) => {
-        const key = (await deps.management.listPersonalKeys()).find(({ id }) => id === params.keyId)
-        return key === undefined ? refusal(notFoundHere) : answer(200, encodePersonalKey(key))
+        const key = await deps.management.findPersonalKey(params.keyId!)
+        return key === null ? refusal(notFoundHere) : answer(200, encodePersonalKey(key))
       },
     }),
     ...keyRoutes(deps, {

@@ -3,6 +3,7 @@
 import { noSecretKeys, type Project, type SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
+import type { Page } from '#ports/written.ts'
 import {
   createProject,
   deleteProject,
@@ -166,20 +167,13 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 /** A page of the projects that a key may see. */
-export async function listVisibleProjects(
+export function listVisibleProjects(
   deps: Pick<ManagementDeps, 'management'>,
   caller: PersonalKey,
-  page: PageRequest,
-) {
-  if (!isLimited(caller)) return deps.management.listProjects(page)
-  const ids = [...new Set(caller.scopedProjectIds)].sort((a, b) => a - b)
-  const existing: Project[] = []
-  // They are read one after the other: a key may name a thousand projects, and no more calls may wait for the store at once.
-  for (const id of ids) {
-    const project = await deps.management.findProject(id)
-    if (project !== null) existing.push(project)
-  }
-  return { count: existing.length, results: existing.slice(page.offset, page.offset + page.limit) }
+  { limit, offset }: PageRequest,
+): Promise<Page<Project>> {
+  const ids = isLimited(caller) ? { ids: caller.scopedProjectIds } : {}
+  return deps.management.listProjects({ limit, offset, ...ids })
 }
 
 async function encodeProjects(deps: Pick<ManagementDeps, 'management'>, projects: readonly Project[]) {

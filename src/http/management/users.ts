@@ -79,8 +79,14 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 async function organizationOf(deps: ManagementDeps, caller: PersonalKey): Promise<OrganizationJson> {
-  const { results } = await listVisibleProjects(deps, caller, { limit: projectCountMax, offset: 0 })
-  const projects = results.map(summaryOf)
+  const projects: ProjectSummaryJson[] = []
+  // Each page has a mebibyte of settings at most, of which little is shown here.
+  for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {
+    const page = { limit: projectCountMax - projects.length, offset: projects.length }
+    const found = await listVisibleProjects(deps, caller, page)
+    projects.push(...found.results.map(summaryOf))
+    count = found.results.length === 0 ? 0 : found.count
+  }
   return { ...organizationNames, projects, teams: projects }
 }
 
