@@ -7,7 +7,7 @@ import type { DefinitionChanges, HeldDefinitions } from '#ports/definition-store
 type Versioned = { readonly id: number; readonly version: number }
 type VersionedList = 'flags' | 'cohorts'
 
-/** Of one project: ids with their versions. */
+/** The ids and versions of what is held of one project. */
 export type HeldVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
 
 /** The definitions of a project, of which the caller holds some flags and cohorts. */

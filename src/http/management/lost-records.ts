@@ -47,10 +47,10 @@ export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
   })
 }
 
-/** Of the bytes that are kept of damaged records. */
+/** Bounds the bytes of damaged records in one page. */
 const pageBytesMax = 1024 * 1024
 
-/** One at least, where there is any. */
+/** The losses that fit into a page: at least one, where there is any. */
 function fitting(losses: readonly LogLoss[]): readonly LogLoss[] {
   let bytes = 0
   const end = losses.findIndex(({ body = '' }, index) => {
