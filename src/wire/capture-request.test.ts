@@ -87,6 +87,9 @@ describe('parseCaptureRequest, shapes', () => {
   it('hands on what has too many items or values', () => {
     assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_much_work')
     assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 6 }), 'too_much_work')
+    const listed = { event: 'e', distinct_id: Array(500).fill(0) }
+    assert.equal(codeOf({ token: 'k', batch: [listed, listed] }, { structuredIdBytesMax: 2_000 }), 'too_much_work')
+    assert.equal(requestOf({ token: 'k', batch: [listed] }, { structuredIdBytesMax: 2_000 }).events.length, 1)
     assert.equal(codeOf('[0,0,0,0,0,0]', { valueCountMax: 7 }), 'invalid_shape')
   })
 })

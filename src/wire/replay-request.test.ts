@@ -176,6 +176,9 @@ describe('a replay request', () => {
     )
     assert.equal(inline([anElement({ $snapshot_data: Array(50_000).fill(1) })]), 'too_much_work')
     assert.notEqual(inline([anElement({ $snapshot_data: ['a'.repeat(100_000)] })]), 'too_much_work')
+    const listed = [anElement({}, { distinct_id: Array(10_000).fill(0) })]
+    assert.equal(inline(listed), 'too_much_work')
+    assert.equal(decodeReplay(anInput(listed), received()).kind, 'prepared')
   })
 
   it('may hold as much as the wire carries plain, and not ten times that', () => {
