@@ -1,21 +1,26 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { eventually } from '../../tests/support/eventually.ts'
 import { watchSilence } from './silence.ts'
 
 describe('watchSilence', () => {
-  it('tells of every silence, and of none while something is heard', async t => {
+  it('tells of every silence, and of none while something is heard', t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
     let silenceCount = 0
     const watch = watchSilence(60, () => {
       silenceCount++
     })
     t.after(() => watch.stop())
-    const speaking = setInterval(() => watch.heard(), 5)
-    await new Promise(resolve => setTimeout(resolve, 150))
-    assert.equal(silenceCount, 0)
-    clearInterval(speaking)
-    await eventually(() => silenceCount === 1)
+    for (let heard = 0; heard < 10; heard++) {
+      t.mock.timers.tick(59)
+      assert.equal(silenceCount, 0)
+      watch.heard()
+    }
+    t.mock.timers.tick(75)
+    assert.equal(silenceCount, 1)
+    t.mock.timers.tick(600)
+    assert.equal(silenceCount, 1, 'once for each')
     watch.heard()
-    await eventually(() => silenceCount === 2)
+    t.mock.timers.tick(75)
+    assert.equal(silenceCount, 2)
   })
 })
