@@ -9,6 +9,10 @@ const what = 'stored events'
 const remedy =
   'stop the instance and bring back a copy of the event store that has them, or take it as it is: `npm run pennon -- doctor --accept-missing-events`'
 
+/** While rows were missing, usage of these days kept the figures of before. */
+const accepted =
+  'what was missing is accepted; it will not be told again. Usage of today and the two days before is counted from what is there now, and may fall'
+
 /**
  * One finding for each span; none without a state that this version can read, of which others tell.
  * @param acceptsMissing nothing is missing from now on.
@@ -22,7 +26,7 @@ export async function checkStoredEvents(config: Config, acceptsMissing: boolean)
     if (mark === null || mark.missing.length === 0) return [good(what, 'none that the worker knows to be missing')]
     if (acceptsMissing) {
       await management.saveEventStoreMark({ ...mark, missing: [] })
-      return [good(what, 'what was missing is accepted; it will not be told again')]
+      return [good(what, accepted)]
     }
     return mark.missing.map(({ table, oldestMs, newestMs }) =>
       bad(what, `${rowsOf[table] ?? table} from ${timeText(oldestMs)} to ${timeText(newestMs)} are missing`, remedy),
