@@ -54,6 +54,17 @@ describe('parseJson', () => {
     )
   })
 
+  it('reads keys with escapes as what they say, whatever keys others have sent before', () => {
+    const cases = [
+      ['{"plan":"pro","pr\\\\u00":1}', '{"plan":"pro","pr\\u00e9nom":"Ada"}', 'pr\u00e9nom'],
+      ['{"a":[],"\\\\":1}', '{"a":"\\u00e9","\\"" : 1}', '"'],
+      ['{"b":1,"x\\\\n":1}', '{"b":1.0,"x\\ny":1}', 'x\ny'],
+    ] as const
+    const others = cases.map(([other]) => parseJson(other))
+    for (const [, text, key] of cases) assert.equal(Object.keys(parseJson(text) as object)[1], key)
+    assert.equal(others.length, cases.length)
+  })
+
   it('refuses what is no JSON in the words of JSON.parse, whatever literals stand in it', () => {
     for (const text of [
       '',
