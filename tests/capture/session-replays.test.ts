@@ -22,6 +22,7 @@ import {
   decodeThreadEntry,
   isUrgentDecodeJob,
 } from '#wire/decode-thread.ts'
+import { endServer } from '../support/end-server.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aProject } from '../support/state-builders.ts'
 
@@ -79,7 +80,7 @@ async function startReplayServer(t: TestContext, options: Options = {}) {
   await server.listen({ port: 0, host: '127.0.0.1' })
   const { port } = server.server.address() as AddressInfo
   t.after(async () => {
-    await server.close()
+    await endServer(server)
     await decodeThreads.close()
   })
   return {

@@ -25,6 +25,7 @@ import {
   senderOfDecodeJob,
 } from '#wire/decode-thread.ts'
 import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
+import { endServer } from './end-server.ts'
 import { fixedClock } from './fixed-clock.ts'
 
 export const testToken = 'phc_test0000000000000000000000000000000000001'
@@ -114,7 +115,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   await server.listen({ port: 0, host: '127.0.0.1' })
   const { port } = server.server.address() as AddressInfo
   t.after(async () => {
-    await server.close()
+    await endServer(server)
     await decodeThreads.close()
   })
   return {

@@ -26,6 +26,7 @@ import {
   decodeThreadEntry,
   isUrgentDecodeJob,
 } from '#wire/decode-thread.ts'
+import { endServer } from './end-server.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { aCohort, aNewFlag, aProject } from './state-builders.ts'
 
@@ -161,7 +162,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
   })
   await server.listen({ port: 0, host: '127.0.0.1' })
   t.after(async () => {
-    await server.close()
+    await endServer(server)
     await decodeThreads.close()
   })
   const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`

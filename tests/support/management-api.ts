@@ -35,6 +35,7 @@ import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
+import { endServer } from './end-server.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { chunkChanges } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
@@ -176,7 +177,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const { ownerId, offset } = { ownerId: 'test', offset: 0 }
   await chunkStore.claimPosition('main', ownerId)
   t.after(async () => {
-    await server.close()
+    await endServer(server)
     await keyUses.close()
     definitions.close()
     await definitionStore.close()
