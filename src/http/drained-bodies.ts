@@ -13,7 +13,7 @@ export const drainLimits = {
   msMax: 30_000,
 }
 /** 64 MiB a second, in chunks of 64 KiB, so that what was refused takes nothing from others. */
-const rounds = { everyMs: 10, requests: 10 }
+const rounds = { everyMs: 10, chunks: 10 }
 
 const draining = new WeakSet<Socket>()
 
@@ -26,6 +26,7 @@ export class DrainedBodies {
   readonly #limits: typeof drainLimits
   #waiting: IncomingMessage[] = []
   #isRoundAwaited = false
+  #chunksLeft = rounds.chunks
 
   constructor(limits = drainLimits) {
     this.#limits = limits
@@ -52,9 +53,10 @@ export class DrainedBodies {
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       if (bytes > this.#limits.bytesMax) return cut()
+      this.#awaitRound()
+      if (--this.#chunksLeft > 0) return
       request.pause()
       this.#waiting.push(request)
-      this.#awaitRound()
     })
     // A sender that has gone away needs no answer.
     request.on('error', () => undefined)
@@ -73,7 +75,9 @@ export class DrainedBodies {
     this.#isRoundAwaited = true
     setTimeout(() => {
       this.#isRoundAwaited = false
-      for (const request of this.#waiting.splice(0, rounds.requests)) request.resume()
+      this.#chunksLeft = rounds.chunks
+      // One alone may take the whole round.
+      for (const request of this.#waiting.splice(0, rounds.chunks)) request.resume()
       if (this.#waiting.length > 0) this.#awaitRound()
     }, rounds.everyMs).unref()
   }
