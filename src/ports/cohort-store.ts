@@ -46,8 +46,8 @@ export interface CohortStore {
   /** Without deleted ones, newest first; `search` looks in names, whatever their case. */
   listCohorts(projectId: number, query: { limit: number; offset: number; search?: string }): Promise<Page<Cohort>>
   /**
-   * Which flags, cohorts and group types there are, not deleted nor being deleted, and what each refers to; at least as new as
-   * its `revision`.
+   * Which flags, cohorts and group types there are, without deleted ones, and what each refers to; at least as new as its
+   * `revision`.
    */
   findLinks(projectId: number): Promise<DefinitionLinks>
 

@@ -25,15 +25,22 @@ export async function writeWithLinks<T, E>(
   for (let attempt = 1; attempt <= attemptCountMax; attempt++) {
     const links = await store.findLinks(projectId)
     typesAtFirst ??= links.groupTypes
-    // A type that took the index of a deleted one in between is not the one that was meant.
-    const groupTypes = links.groupTypes.filter(({ index, name }) =>
-      typesAtFirst?.some(type => type.index === index && type.name === name),
-    )
+    const groupTypes = [...goneOf(typesAtFirst, links.groupTypes), ...links.groupTypes]
     const result = await write({ ...links, groupTypes }, { linksRevision: links.revision })
     if (result.ok) return result
     if (result.error !== 'definitions_changed') return err(result.error as E)
   }
   throw new PortError('management-store', 'conflict', new Error('the definitions keep changing'))
+}
+
+/** Types that were deleted in between: whatever took the index of one is not the type that was meant. */
+function goneOf(
+  before: DefinitionLinks['groupTypes'],
+  now: DefinitionLinks['groupTypes'],
+): readonly DefinitionLinks['groupTypes'][number][] {
+  return before
+    .filter(type => !now.some(({ index, name }) => index === type.index && name === type.name))
+    .map(type => ({ ...type, isBeingDeleted: true }))
 }
 
 export interface DefinitionWrite<W, E> {

@@ -62,7 +62,6 @@ describe('early access features', () => {
 
   it('refuse flags that cannot follow a choice, and leave nothing behind', async t => {
     const api = await startManagement(t)
-    await api.commit({ groupTypes: [{ projectId: 1, name: 'company', index: 0 }] })
     const flags = '/api/projects/1/feature_flags/'
     const variants = [{ key: 'a', rollout_percentage: 100 }]
     const multivariate = await api.call('POST', flags, {

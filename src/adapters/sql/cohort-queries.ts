@@ -91,14 +91,17 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore {
         .execute()
       const groupTypes = await db
         .selectFrom('group_type_mapping')
-        .select(['group_type', 'group_type_index'])
+        .select(['group_type', 'group_type_index', 'removed'])
         .where('project_id', '=', projectId)
-        .where('removed', '=', 0)
         .orderBy('group_type_index')
         .execute()
       return {
         revision,
-        groupTypes: groupTypes.map(row => ({ index: Number(row.group_type_index), name: row.group_type })),
+        groupTypes: groupTypes.map(row => ({
+          index: Number(row.group_type_index),
+          name: row.group_type,
+          ...(row.removed === 1 && { isBeingDeleted: true as const }),
+        })),
         flags: flags.map(({ id, key, filters }) =>
           linkedDefinition(Number(id), key, filters === null ? [] : referencesOfFlag(jsonObjectOf(filters))),
         ),

@@ -28,8 +28,7 @@ export interface DefinitionLinks {
   readonly revision: number
   readonly flags: readonly LinkedDefinition[]
   readonly cohorts: readonly LinkedDefinition[]
-  /** Those that are not being deleted. */
-  readonly groupTypes: readonly Pick<GroupType, 'index' | 'name'>[]
+  readonly groupTypes: readonly Pick<GroupType, 'index' | 'name' | 'isBeingDeleted'>[]
 }
 
 /** References of a flag and of its condition sets. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12. */

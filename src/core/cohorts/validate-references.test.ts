@@ -13,7 +13,10 @@ const linksOf = (flags: LinkedDefinition[], cohorts: LinkedDefinition[] = []): D
   revision: 1,
   flags,
   cohorts,
-  groupTypes: [{ index: 1, name: 'team' }],
+  groupTypes: [
+    { index: 1, name: 'team' },
+    { index: 2, name: 'junk', isBeingDeleted: true },
+  ],
 })
 const to = (kind: DefinitionReference['kind'], id: number): DefinitionReference => ({
   kind,
@@ -42,11 +45,11 @@ describe('references of a definition', () => {
     ])
   })
 
-  it('lead to group types that there are, and to no other', () => {
+  it('lead to group types that there are or may come, and to none that is being deleted', () => {
     const written = { kind: 'flag', id: null, name: 'new' } as const
-    const types = [to('group_type', 1), to('group_type', 0)]
+    const types = [to('group_type', 1), to('group_type', 0), to('group_type', 2)]
     assert.deepEqual(problems(referenceIssues(written, types, linksOf([linked(1, 'a')]))), [
-      'to group_type 0: There is no group type with the index 0 here, or it is being deleted. The first event that names a group of a new type makes the type; groups_types/ lists those there are.',
+      'to group_type 2: The group type 2 (junk) is being deleted. Its index is free again once it is gone; groups_types/ lists those there are.',
     ])
   })
 

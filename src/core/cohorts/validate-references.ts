@@ -27,7 +27,9 @@ export function referenceIssues(
   const issues: FlagIssue[] = []
   for (const { kind, id, path } of references) {
     if (kind === 'group_type') {
-      if (!links.groupTypes.some(type => type.index === id)) issues.push(noGroupType(id, path))
+      // A free index may be named: its type comes with its first event, as in PostHog.
+      const type = links.groupTypes.find(({ index }) => index === id)
+      if (type?.isBeingDeleted === true) issues.push(isBeingDeleted(type, path))
       continue
     }
     if (!graph.has(kind, id)) {
@@ -44,10 +46,8 @@ export function referenceIssues(
   return issues
 }
 
-function noGroupType(index: number, path: string): FlagIssue {
-  const message =
-    `There is no group type with the index ${index} here, or it is being deleted. ` +
-    'The first event that names a group of a new type makes the type; groups_types/ lists those there are.'
+function isBeingDeleted({ index, name }: DefinitionLinks['groupTypes'][number], path: string): FlagIssue {
+  const message = `The group type ${index} (${name}) is being deleted. Its index is free again once it is gone; groups_types/ lists those there are.`
   return { path, code: 'invalid_input', message }
 }
 
