@@ -5,9 +5,11 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { ProvingAgent, UnprovedServerError } from './proving-agent.ts'
 
+const proofMs = 50
+
 describe('ProvingAgent', () => {
   for (const [what, answer, why] of [
-    ['says nothing', () => undefined, /did not answer/],
+    ['says nothing', (_: Socket, t: TestContext) => t.mock.timers.tick(proofMs), /did not answer/],
     ['hangs up', (socket: Socket) => socket.end(), /closed the connection/],
     ['is wrong', (socket: Socket) => socket.write(answerOf('0'.repeat(64))), /answer is wrong/],
     ['never ends', (socket: Socket) => socket.write('x'.repeat(10_000)), /no proof/],
@@ -16,9 +18,10 @@ describe('ProvingAgent', () => {
       const received: string[] = []
       const port = await listen(t, socket => {
         socket.on('data', data => received.push(data.toString()))
-        socket.once('data', () => answer(socket))
+        socket.once('data', () => answer(socket, t))
       })
-      const agent = new ProvingAgent('secret', 1, 50)
+      t.mock.timers.enable({ apis: ['setTimeout'] })
+      const agent = new ProvingAgent('secret', 1, proofMs)
       t.after(() => agent.destroy())
       const request = get({ host: '127.0.0.1', port, path: '/rows', agent, auth: 'user:password' })
       const [error] = (await once(request, 'error')) as [Error]
