@@ -2,18 +2,16 @@
 // its own part of both, so that whatever happens on the public one, the instance can be reached and set.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
-import { type ConnectionEnd, Connections, connectionBound } from '#http/connections.ts'
+import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/request-bodies.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import { occasionally } from '#telemetry/occasionally.ts'
 
 export interface Edge {
   readonly bodyRoom: BodyRoom
   readonly connections: Connections
 }
-
-/** A line for people, not one for each connection. */
-const warnEveryMs = 60_000
 
 export interface EdgeOptions {
   readonly hasAdminPort: boolean
@@ -27,15 +25,24 @@ export function composeEdges(options: EdgeOptions): { publicEdge: Edge; adminEdg
   const openFilesMax = readOpenFilesMax()
   const bound = connectionBound(openFilesMax)
   const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
-  let warnedAtMs = Number.NEGATIVE_INFINITY
+  const atBound = occasionally(monotonicNowMs)
+  const atPipelining = occasionally(monotonicNowMs)
   const onConnectionEnd = (why: ConnectionEnd) => {
     metrics.connectionsEnded.inc({ why })
-    if (monotonicNowMs() - warnedAtMs < warnEveryMs) return
-    warnedAtMs = monotonicNowMs()
-    logger.warn(
-      { bound, openFilesMax },
-      'all connections are taken; those of the address that has most are ended. Raise the limit of open files for more',
-    )
+    if (why === 'pipelined')
+      atPipelining(times =>
+        logger.warn(
+          { times, unansweredMax },
+          'connections are ended that send more requests than may wait for their answers. Pipeline fewer requests at a time',
+        ),
+      )
+    else
+      atBound(times =>
+        logger.warn(
+          { times, bound, openFilesMax },
+          'all connections are taken; those of the address that has most are ended. Raise the limit of open files for more',
+        ),
+      )
   }
   const onEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
   const edges = {

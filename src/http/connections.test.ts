@@ -4,14 +4,16 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../tests/support/eventually.ts'
-import { Connections, connectionBound } from './connections.ts'
+import { Connections, connectionBound, unansweredMax } from './connections.ts'
 
 /** A server that answers `/now` at once and everything else when it is told to. */
 async function boundedServer(t: TestContext, max: number) {
   const ended: string[] = []
   const connections = new Connections(max, why => void ended.push(why))
   const waiting: ServerResponse[] = []
+  let requestCount = 0
   const server = createServer((request, response) => {
+    requestCount++
     if (request.url === '/now') response.end('now')
     else waiting.push(response)
   })
@@ -41,7 +43,7 @@ async function boundedServer(t: TestContext, max: number) {
     else await eventually(() => waiting.length === before + 1)
   }
   const isGone = (client: Socket) => eventually(() => client.closed, { what: 'its end' })
-  return { connections, ended, waiting, open, ask, isGone }
+  return { connections, ended, waiting, open, ask, isGone, requestCount: () => requestCount }
 }
 
 const [crowd, other, third] = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const
@@ -113,5 +115,51 @@ describe('the bound of connections', () => {
 
   it('leaves files for everything else', () => {
     assert.deepEqual([null, 1_000_000, 1_024, 700, 256, 64].map(connectionBound), [16_384, 16_384, 768, 444, 128, 32])
+  })
+})
+
+describe('requests that come before the last one is answered', () => {
+  const requests = (path: string, count: number) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(count)
+  const countAnswers = (client: Socket) => {
+    let text = ''
+    client.on('data', part => {
+      text += part
+    })
+    return () => text.split('HTTP/1.1 200').length - 1
+  }
+
+  for (const path of ['/now', '/later'])
+    it(`end their connection where they are many, and the rest of them is not looked at (${path})`, async t => {
+      const { ended, open, isGone, requestCount } = await boundedServer(t, 4)
+      const client = await open(crowd)
+      client.write(requests(path, 8_000))
+      await isGone(client)
+      assert.deepEqual(ended, ['pipelined'])
+      assert.equal(requestCount(), unansweredMax + 1)
+    })
+
+  it('are answered while they are few, however many come one after the other', async t => {
+    const { ended, open } = await boundedServer(t, 4)
+    const client = await open(crowd)
+    const answers = countAnswers(client)
+    for (let round = 1; round <= 10; round++) {
+      client.write(requests('/now', unansweredMax))
+      await eventually(() => answers() === round * unansweredMax)
+    }
+    assert.deepEqual([ended, client.closed], [[], false])
+  })
+
+  it('may follow each other without a gap, as long as their answers do', async t => {
+    const { ended, waiting, open } = await boundedServer(t, 4)
+    const client = await open(crowd)
+    const answers = countAnswers(client)
+    client.write(requests('/later', 3))
+    for (let answered = 0; answered < 2 * unansweredMax; answered++) {
+      await eventually(() => waiting.length === answered + 3)
+      waiting[answered]!.end('later')
+      await eventually(() => answers() === answered + 1)
+      client.write(requests('/later', 1))
+    }
+    assert.deepEqual([ended, client.closed], [[], false])
   })
 })

@@ -1,6 +1,7 @@
 // The connections of a process, bounded below its limit of open files: at that limit nothing can be opened any more, not
 // even by the thread that writes the log. At the bound the address with the most connections loses one, so that many
-// connections from one address cost that address, and never the next newcomer.
+// connections from one address cost that address, and never the next newcomer. One connection may have some requests under way
+// at a time, and is ended when it has more.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -20,8 +21,17 @@ export function connectionBound(openFilesMax: number | null): number {
   return Math.min(connectionsMax, Math.max(openFilesMax - filesReserved, Math.floor(openFilesMax / 2)))
 }
 
-/** `idle`: between two requests. `crowded`: its address has most. `refused`: a new one of the address that has most. */
-export type ConnectionEnd = 'idle' | 'crowded' | 'refused'
+/**
+ * `idle`: between two requests. `crowded`: its address has most. `refused`: a new one of the address that has most.
+ * `pipelined`: it had too many requests under way.
+ */
+export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
+
+/**
+ * How many requests of one connection may be unanswered. Node hands over all requests that one read of 64 KiB brings before
+ * anything else gets a turn, and those may be two thousand. No SDK sends a second request before the first one's answer.
+ */
+export const unansweredMax = 16
 
 interface Connection {
   readonly socket: Socket
@@ -29,6 +39,8 @@ interface Connection {
   /** The last ones; null before the first. */
   request: IncomingMessage | null
   response: ServerResponse | null
+  /** The answers before the last one that are under way too, oldest first: answers of a connection keep their order. */
+  readonly earlier: ServerResponse[]
 }
 
 /** The connections of one address, in the order in which they are looked at. */
@@ -50,7 +62,7 @@ export class Connections {
   #fullestSize = 0
   #count = 0
 
-  /** @param onEnd called for each connection that is ended for the bound. */
+  /** @param onEnd called for each connection that is ended for a bound. */
   constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined) {
     this.#max = max
     this.#onEnd = onEnd
@@ -66,9 +78,20 @@ export class Connections {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       const connection = this.#bySocket.get(request.socket)
       if (connection === undefined) return
+      if (connection.response !== null && !isOver(connection.response)) this.#notePipelined(connection)
       connection.request = request
       connection.response = response
     })
+  }
+
+  /** Notes that a request came before the answer to the last one, and ends the connection where that is one too many. */
+  #notePipelined({ socket, response, earlier }: Connection): void {
+    while (earlier.length > 0 && isOver(earlier[0]!)) earlier.shift()
+    earlier.push(response!)
+    if (earlier.length < unansweredMax || socket.destroyed) return
+    this.#onEnd('pipelined')
+    socket.destroy()
+    stopParsing(socket)
   }
 
   #admit(socket: Socket): void {
@@ -83,7 +106,7 @@ export class Connections {
       network = { key, connections: new Set() }
       this.#networks.set(key, network)
     }
-    const connection: Connection = { socket, network, request: null, response: null }
+    const connection: Connection = { socket, network, request: null, response: null, earlier: [] }
     this.#bySocket.set(socket, connection)
     this.#resize(network, () => network.connections.add(connection))
     this.#count++
@@ -161,4 +184,21 @@ const missedMore: Record<ConnectionState, number> = { idle: 0, reading: 1, answe
 function stateOf({ request, response }: Connection): ConnectionState {
   if (request === null || response === null || !request.complete) return 'reading'
   return response.writableFinished ? 'idle' : 'answering'
+}
+
+const isOver = (response: ServerResponse): boolean => response.writableFinished || response.destroyed
+
+/** What Node's own `_http_server.js` sets; not documented. */
+interface ParsedSocket {
+  readonly parser?: { onIncoming: (() => number) | null } | null
+}
+
+/**
+ * Leaves the rest of what was read from a destroyed connection unparsed. Node goes on to its end otherwise, which takes a tenth
+ * of a second; without the parser's hook that is all that happens.
+ */
+function stopParsing(socket: Socket): void {
+  const { parser } = socket as ParsedSocket
+  // A negative number makes the parser fail where it is.
+  if (parser?.onIncoming) parser.onIncoming = () => -1
 }

@@ -145,7 +145,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     }),
     connectionsEnded: new Counter({
       name: 'pennon_connections_ended_total',
-      help: 'Connections that were ended at the bound: idle ones, some of the address that has most, and new ones of it.',
+      help: 'Connections that were ended at the bound (idle ones, some of the address that has most, new ones of it), or for too many requests at once.',
       labelNames: ['why'],
       registers,
     }),
