@@ -14,6 +14,7 @@ import type { ProcessNumbers } from '../telemetry/process-numbers.ts'
 export interface FrontCluster {
   readonly addresses: { url: string; adminUrl: string | null }
   tellProcessing(state: ProcessingState): void
+  tellEventStore(isAway: boolean): void
   tellProcessed(appendedBeforeMs: number): void
   stop(): Promise<void>
 }
@@ -49,6 +50,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
           case 'listening':
             failures = 0
             tell(worker, { type: 'processing', state: host.processingState() })
+            tell(worker, { type: 'event_store', isAway: host.isEventStoreAway() })
             return resolve(message)
           case 'listen_failed':
             worker.process.kill('SIGKILL') // deaf: one that is started again may get the port
@@ -89,6 +91,9 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
     addresses: addresses[0]!,
     tellProcessed: appendedBeforeMs => {
       for (const worker of living()) tell(worker, { type: 'processed', appendedBeforeMs })
+    },
+    tellEventStore: isAway => {
+      for (const worker of living()) tell(worker, { type: 'event_store', isAway })
     },
     tellProcessing: state => {
       for (const worker of living()) tell(worker, { type: 'processing', state })

@@ -1,9 +1,10 @@
 // `pennon front`: one of several HTTP processes on one port, started by `serve` through node:cluster.
 
 import { systemClock } from '../adapters/system/clock.ts'
+import { isEngineListed } from '../compose/embedded-engine.ts'
 import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
 import { openGeoip } from '../compose/geoip.ts'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { watchParent } from '../processes/child-channel.ts'
 import { shareDataLock } from '../processes/data-lock.ts'
 import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
@@ -26,7 +27,7 @@ export async function front(): Promise<void> {
   const metrics = createMetrics({ process: 'front' })
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
-  const host = parentHost()
+  const host = parentHost(config)
   // Heard from the first moment on: a stop, or the parent's end, may come while the stores are being opened.
   let composed: Front | undefined
   watchParent(async () => {
@@ -48,15 +49,17 @@ export async function front(): Promise<void> {
 }
 
 /** The host of a front whose supervisor is another process. */
-function parentHost(): FrontHost & { receive(message: { type: string }): void } {
+function parentHost(config: Config): FrontHost & { receive(message: { type: string }): void } {
   let processing: ProcessingState = 'starting'
   let processedUntilMs: number | null = null
+  let isEventStoreAway = config.clickhouseUrl === null
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
     nudge: lane => tell({ type: 'nudge', lane }),
     processingState: () => processing,
     processedUntilMs: () => processedUntilMs,
+    isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
     otherMetrics: metrics =>
       new Promise(resolve => {
         const requestId = ++lastRequestId
@@ -72,6 +75,7 @@ function parentHost(): FrontHost & { receive(message: { type: string }): void } 
       const message = received as ToFront
       if (message.type === 'processing') processing = message.state
       if (message.type === 'processed') processedUntilMs = message.appendedBeforeMs
+      if (message.type === 'event_store') isEventStoreAway = message.isAway
       if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
     },
   }

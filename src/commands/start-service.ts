@@ -7,6 +7,7 @@ import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { GeoipDatabase } from '../adapters/geoip/open-geoip.ts'
 import { systemClock } from '../adapters/system/clock.ts'
+import { followEmbeddedEngine } from '../compose/embedded-engine.ts'
 import { composeFront, type Front, type FrontHost, type FrontOverrides, type FrontStart } from '../compose/front.ts'
 import { openGeoip } from '../compose/geoip.ts'
 import { startSeriesAtZero } from '../compose/initial-series.ts'
@@ -15,11 +16,9 @@ import {
   bindOwnLog,
   bootstrap,
   checkBootstrap,
-  forgetEngine,
   type InstanceState,
   judgeReturnedState,
   openInstanceState,
-  prepareEngineChild,
   type StateWriter,
 } from '../compose/start.ts'
 import { findStateFault, stateDamage } from '../compose/store-faults.ts'
@@ -144,15 +143,17 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       metrics.childRestarts.inc({ process: 'work' })
     },
   })
+  const engine = followEmbeddedEngine(config, logger, isAway => fronts?.tellEventStore(isAway))
   const events =
     config.clickhouseUrl === null
       ? new SupervisedChild({
           ...childOptions('events', lock),
           env: machineEnvironment(environment),
           silentAfterMs: replacedAfterMs.events,
-          args: async () => prepareEngineChild(config),
+          args: engine.prepare,
+          onMessage: engine.answered,
           onExit: () => {
-            forgetEngine(config, logger)
+            engine.ended()
             onChildExit('events', lock)
           },
           onRestart: () => metrics.childRestarts.inc({ process: 'events' }),
@@ -200,6 +201,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       nudge: lane => worker.send({ type: 'nudge', lane }),
       processingState: () => processing,
       processedUntilMs: () => processedUntilMs,
+      isEventStoreAway: () => events !== null && engine.isAway(),
       otherMetrics: async () => numbers.all(),
     }
     let addresses: { url: string; adminUrl: string | null }

@@ -86,6 +86,8 @@ export interface FrontHost {
   processingState(): ProcessingState
   /** Everything in the main lane that was appended before this time (epoch ms) is processed; null or absent when unknown. */
   processedUntilMs?(): number | null
+  /** Whether nobody can reach the embedded event store; false where the event store is elsewhere. */
+  isEventStoreAway(): boolean
   /** Latest numbers of the other processes. @param own what is shown beside them. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }

@@ -19,6 +19,7 @@ export function composeHealth(deps: {
   readonly metrics: Metrics
   readonly host: {
     processingState(): string
+    isEventStoreAway(): boolean
     otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
   }
 }): HealthDeps {
@@ -32,7 +33,7 @@ export function composeHealth(deps: {
         flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
         capture: captureState(condition, config),
         processing: stateMissing === null ? host.processingState() : 'state_files_removed',
-        events: missingEvents.spanCount() === 0 ? 'ok' : 'rows_missing',
+        events: eventsState(host.isEventStoreAway(), missingEvents.spanCount()),
         ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
         ...(state.isReplicaDown() && { read_replica: 'unavailable' }),
         ...(stateMissing !== null && { processing_reason: stateMissing }),
@@ -45,6 +46,11 @@ export function composeHealth(deps: {
       return aggregateMetrics([own, ...(await host.otherMetrics(own))])
     },
   }
+}
+
+function eventsState(isAway: boolean, missingSpanCount: number): string {
+  if (isAway) return 'event_store_unavailable'
+  return missingSpanCount === 0 ? 'ok' : 'rows_missing'
 }
 
 /** 0 while the disk does not answer, which `capture` reports: the losses are not known then. */

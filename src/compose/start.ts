@@ -1,11 +1,8 @@
-// What a start needs before anything serves: the state at its newest schema, the first project, and what the engine's
-// child is told.
+// What a start needs before anything serves: the state at its newest schema, and the first project.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
-import { removeEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import {
   hasLogSegments,
   readLogIdentity,
@@ -21,7 +18,6 @@ import { bindLog, whyNotOurs } from '#services/bind-log.ts'
 import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/first-start.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
-import { removeAbandonedFreezes } from './held-freezes.ts'
 import { statePlaceOf } from './state.ts'
 import { logFolder } from './stores.ts'
 
@@ -78,21 +74,5 @@ export async function judgeReturnedState(config: Config, found: ReturnedState): 
     })
   } finally {
     await reader.close()
-  }
-}
-
-/** Arguments of the child that runs the embedded engine; new port and passwords with each call. */
-export async function prepareEngineChild(config: Config): Promise<readonly string[]> {
-  removeAbandonedFreezes(config.dataFolder)
-  return (await prepareEngine(config.dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })).args
-}
-
-/** Call it when the engine's process has ended: no client may connect to the port that it had. */
-export function forgetEngine(config: Config, logger: Logger): void {
-  try {
-    removeEngineEndpoint(config.dataFolder)
-  } catch (err) {
-    // A disk that is read-only. Flags go on; whoever connects to the port has to prove that he is the engine.
-    logger.warn({ err }, 'the file that says where the embedded event store listens cannot be removed')
   }
 }

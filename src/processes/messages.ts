@@ -45,4 +45,5 @@ export type ToFront =
   | { readonly type: 'shutdown' }
   | { readonly type: 'processing'; readonly state: ProcessingState }
   | { readonly type: 'processed'; readonly appendedBeforeMs: number }
+  | { readonly type: 'event_store'; readonly isAway: boolean }
   | { readonly type: 'metrics_given'; readonly requestId: number; readonly metrics: readonly MetricsSnapshot[] }

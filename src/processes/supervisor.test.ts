@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { silentLogger } from '#telemetry/log.ts'
+import { setImmediate } from 'node:timers/promises'
+import { createLogger, silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../tests/support/eventually.ts'
 import { tempDir } from '../../tests/support/temp-dir.ts'
 import { SupervisedChild } from './supervisor.ts'
@@ -37,6 +38,30 @@ it('tries again when a child could not be started, until it can', async t => {
   assert.equal(child.pid, undefined)
   process.execPath = program
   await eventually(() => isReady)
+})
+
+it('waits longer after each start whose arguments cannot be made, and says so once a minute', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const lines: string[] = []
+  let attempts = 0
+  const ended = Promise.withResolvers<void>()
+  const child = new SupervisedChild({
+    ...{ name: 'child', mainPath: '/none.mjs', env: process.env, random: () => 0, onExit: ended.resolve },
+    logger: createLogger({ level: 'error', process: 'test' }, { write: line => void lines.push(line) }),
+    args: () => {
+      if (++attempts > 1) throw new Error('ENOSPC: no space left on device')
+      return []
+    },
+  })
+  t.after(() => child.stop(0))
+  await child.start()
+  await ended.promise // It has no program.
+  for (let ms = 0; ms < 120_000; ms += 50) {
+    t.mock.timers.tick(50)
+    await setImmediate()
+  }
+  assert.ok(attempts > 20 && attempts < 40, `${attempts} attempts in two minutes`)
+  assert.equal(lines.length, 2, lines.join(''))
 })
 
 it('waits for the first word of a child that starts slowly, and no longer than it may take', async t => {

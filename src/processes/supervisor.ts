@@ -6,6 +6,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import type { Logger } from '#telemetry/log.ts'
 import { childEnvironment, nodeOptions } from './node-options.ts'
+import { RestartDelay } from './restart-delay.ts'
 import { type SilenceWatch, watchSilence } from './silence.ts'
 
 export interface ChildOptions {
@@ -30,21 +31,24 @@ export interface ChildOptions {
 export type ChildMessage = { readonly type: string; readonly [key: string]: unknown }
 
 const startDefaultMsMax = 300_000
-const restartDelay = { firstMs: 100, maxMs: 10_000 }
-/** A child that lived this long starts again from the first delay. */
-const healthyAfterMs = 30_000
+/** A child that cannot be started is tried every few seconds, which is told less often. */
+const complaintPauseMs = 60_000
 
 export class SupervisedChild {
   readonly #options: ChildOptions
   #child: ChildProcess | undefined
   #stopping = false
-  #failures = 0
-  #startedAt = 0
+  readonly #restartDelay: RestartDelay
+  /** Null while nothing was started, as when its arguments could not be made. */
+  #startedAt: number | null = null
+  /** What was waited since a failed start was last told. */
+  #quietMs = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #exited: Promise<void> = Promise.resolve()
 
   constructor(options: ChildOptions) {
     this.#options = options
+    this.#restartDelay = new RestartDelay(options.random)
   }
 
   get pid(): number | undefined {
@@ -53,6 +57,7 @@ export class SupervisedChild {
 
   async start(): Promise<void> {
     const { name, args, mainPath, env, logger } = this.#options
+    this.#startedAt = null
     const childArgs = [...(await args())]
     if (this.#stopping) return
     const child = fork(mainPath, childArgs, {
@@ -67,20 +72,22 @@ export class SupervisedChild {
     let silence = this.#watch(child, silentAfterMs && Math.max(silentAfterMs, startMsMax))
     let hasSpoken = false
     this.#exited = new Promise(resolve => {
-      const gone = (how: object, message: string) => {
+      const gone = (tell: () => void) => {
         this.#child = undefined
         silence?.stop()
         this.#options.onExit?.()
         resolve()
         if (this.#stopping) return
-        logger.warn({ child: name, ...how }, message)
+        tell()
         this.#scheduleRestart()
       }
-      child.once('exit', (code, signal) => gone({ code, signal }, 'a process ended; it will be started again'))
+      child.once('exit', (code, signal) =>
+        gone(() => logger.warn({ child: name, code, signal }, 'a process ended; it will be started again')),
+      )
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'a process could not be reached')
         // Without a process there is no exit either: its program is away, or the system has no room for it.
-        else gone({ err: cause }, 'a process could not be started; it will be tried again')
+        else gone(() => this.#complain(cause))
       })
     })
     // What is still in the channel when a process has ended is not true any more.
@@ -93,7 +100,9 @@ export class SupervisedChild {
       silence?.heard()
       if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)
     })
-    if (child.pid !== undefined) this.#options.onStart?.(child.pid)
+    if (child.pid === undefined) return
+    this.#quietMs = Number.POSITIVE_INFINITY
+    this.#options.onStart?.(child.pid)
   }
 
   send(message: ChildMessage): void {
@@ -122,17 +131,22 @@ export class SupervisedChild {
   }
 
   #scheduleRestart(): void {
-    this.#failures = Date.now() - this.#startedAt > healthyAfterMs ? 0 : this.#failures + 1
-    const delayMs = Math.min(restartDelay.maxMs, restartDelay.firstMs * 2 ** Math.max(0, this.#failures - 1))
+    const delayMs = this.#restartDelay.next(this.#startedAt === null ? 0 : Date.now() - this.#startedAt)
+    this.#quietMs += delayMs
     this.#options.onRestart?.()
-    this.#timer = setTimeout(
-      () => {
-        this.start().catch(cause => {
-          this.#options.logger.error({ err: cause, child: this.#options.name }, 'a process could not be started')
-          this.#scheduleRestart()
-        })
-      },
-      delayMs * (0.5 + this.#options.random() / 2),
-    )
+    this.#timer = setTimeout(() => {
+      this.start().catch(cause => {
+        if (this.#stopping) return
+        this.#complain(cause)
+        this.#scheduleRestart()
+      })
+    }, delayMs)
+  }
+
+  #complain(cause: unknown): void {
+    if (this.#quietMs < complaintPauseMs) return
+    this.#quietMs = 0
+    const { logger, name } = this.#options
+    logger.error({ err: cause, child: name }, 'a process could not be started; it will be tried again')
   }
 }

@@ -38,7 +38,12 @@ export async function startFront(
     geoip: null,
     logger,
     metrics: createMetrics(),
-    host: { nudge: () => undefined, processingState: () => 'ok', otherMetrics: async () => [] },
+    host: {
+      nudge: () => undefined,
+      processingState: () => 'ok',
+      isEventStoreAway: () => false,
+      otherMetrics: async () => [],
+    },
     management,
   })
   const { url, adminUrl } = await front.listen()

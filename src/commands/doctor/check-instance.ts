@@ -67,6 +67,8 @@ function remedyOf(part: string, state: string): string {
   if (state === 'log_files_removed') return 'start Pennon again; what is missing is counted then'
   if (state === 'state_files_removed')
     return 'stop Pennon, put state.db back or restore a backup, and start it again; events that it accepted meanwhile are in its log'
+  if (state === 'event_store_unavailable')
+    return 'the embedded event store is started again by itself; if it does not come back, the lines of the instance say why, often the disk of the data folder. Accepted events wait in the log'
   if (part === 'events') return 'see `stored events` below'
   if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
   return `look at the log for why ${part} is ${state}`

@@ -1,0 +1,70 @@
+// The embedded engine is away and cannot come back, or nobody finds it any more: readiness and doctor say so, and everything
+// goes on by itself once what was in the way is gone.
+
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { runCommand } from '../support/pennon-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+for (const fronts of ['1', '2']) {
+  test(`says that the event store is away while its configuration cannot be written, with fronts: ${fronts}`, async t => {
+    const pennon = await started(t, fronts)
+    const killed = pennon.childPids().events!
+    // Writing fails as on a full disk.
+    const inTheWay = join(pennon.dataFolder, 'events', 'config.xml.new')
+    mkdirSync(inTheWay)
+    process.kill(killed, 'SIGKILL')
+    await eventually(async () => (await readiness(pennon)) === '503 event_store_unavailable')
+    const { stdout } = await runCommand({ PENNON_DATA: pennon.dataFolder, PORT: String(pennon.port) }, 'doctor')
+    assert.match(stdout, /events: event_store_unavailable/)
+    await eventually(() => pennon.output().includes('a process could not be started'))
+
+    rmdirSync(inTheWay)
+    await eventually(async () => (await readiness(pennon)) === '200 ok', { timeoutMs: 60_000 })
+    await answersQueries(pennon)
+    assert.equal(await pennon.stop(), 0)
+  })
+
+  test(`writes down again where the engine listens, and says so until then, with fronts: ${fronts}`, async t => {
+    const pennon = await started(t, fronts)
+    const { events } = pennon.childPids()
+    const file = join(pennon.dataFolder, 'events', 'endpoint.json')
+    const before = readFileSync(file, 'utf8')
+    mkdirSync(`${file}.new`)
+    rmSync(file)
+    await eventually(async () => (await readiness(pennon)) === '503 event_store_unavailable')
+    await eventually(() => pennon.output().includes('is missing and cannot be written'))
+    rmdirSync(`${file}.new`)
+    await eventually(async () => (await readiness(pennon)) === '200 ok')
+    assert.equal(readFileSync(file, 'utf8'), before)
+    assert.equal(pennon.childPids().events, events, 'the same engine')
+    await answersQueries(pennon)
+    assert.equal(await pennon.stop(), 0)
+  })
+}
+
+async function started(t: TestContext, fronts: string): Promise<Pennon> {
+  const pennon = await startPennon({ dataFolder: tempDir(t), settings: { PENNON_FRONT_PROCESSES: fronts } })
+  t.after(() => pennon.killTree())
+  const sent = await pennon.post('/capture/', { api_key: testProjectKey, event: 'before', distinct_id: 'ada' })
+  assert.equal(sent.status, 200)
+  await pennon.caughtUp()
+  await answersQueries(pennon)
+  return pennon
+}
+
+/** The status when events are required, and what is said of them. */
+async function readiness(pennon: Pennon): Promise<string> {
+  const response = await fetch(`${pennon.url}/_readiness?require=events`)
+  const { events } = (await response.json()) as { events: string }
+  return `${response.status} ${events}`
+}
+
+async function answersQueries(pennon: Pennon): Promise<void> {
+  const { results } = await pennon.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/')
+  assert.equal(results.length, 1)
+}
