@@ -1,5 +1,5 @@
-// Several fronts on one port through node:cluster: starts them, restarts them with back-off, and carries messages
-// between them and the worker.
+// Several fronts on one port through node:cluster: starts them, restarts them with back-off, replaces those that have gone
+// silent, and carries messages between them and the worker.
 
 import cluster, { type Worker } from 'node:cluster'
 import type { FrontHost } from '../compose/front.ts'
@@ -7,6 +7,8 @@ import type { Config } from '../config.ts'
 import { frontEnvironment } from '../processes/child-environment.ts'
 import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
 import { childEnvironment, nodeOptions } from '../processes/node-options.ts'
+import { RestartDelay } from '../processes/restart-delay.ts'
+import { killWhenSilent } from '../processes/silence.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessNumbers } from '../telemetry/process-numbers.ts'
@@ -30,7 +32,11 @@ export interface FrontClusterOptions {
   readonly numbers: ProcessNumbers
 }
 
-const restartDelayMs = { first: 100, max: 10_000 }
+/**
+ * A front says every 2 s that it lives. One that is stopped may hold the write lock of the log, and then no other front
+ * takes an event.
+ */
+const silentAfterMs = 12_000
 /** Behind it comes the engine's end, within the 10 s that a stop may take. */
 const stopGraceMs = 6_500
 
@@ -38,25 +44,31 @@ const stopGraceMs = 6_500
 export async function startFrontCluster(options: FrontClusterOptions): Promise<FrontCluster> {
   const { config, host, logger, metrics, numbers } = options
   let isStopping = false
-  let failures = 0
+  const listening = new Set<Worker>()
   cluster.setupPrimary({ exec: options.mainPath, args: ['front'], execArgv: [...nodeOptions] })
 
-  const start = (): Promise<{ url: string; adminUrl: string | null }> =>
+  const start = (restartDelay = new RestartDelay(Math.random)): Promise<{ url: string; adminUrl: string | null }> =>
     new Promise((resolve, reject) => {
       const worker = cluster.fork(childEnvironment(frontEnvironment(options.environment)))
+      const startedAtMs = performance.now()
+      const kill = () => void worker.process.kill('SIGKILL')
+      const silence = killWhenSilent({ name: 'front', logger, silentAfterMs, kill })
       worker.on('message', (message: FromFront) => {
         if (worker.isDead()) return // what is still in the channel is not true any more
+        silence.heard()
         switch (message.type) {
           case 'listening':
-            failures = 0
+            listening.add(worker)
             tell(worker, { type: 'processing', state: host.processingState() })
             tell(worker, { type: 'event_store', isAway: host.isEventStoreAway() })
             return resolve(message)
           case 'listen_failed':
-            worker.process.kill('SIGKILL') // deaf: one that is started again may get the port
+            kill() // deaf: one that is started again may get the port
             return reject(
               Object.assign(new Error(message.message), { code: /EADDRINUSE|EACCES/.exec(message.message)?.[0] }),
             )
+          case 'alive':
+            return
           case 'nudge':
             return host.nudge(message.lane)
           case 'metrics':
@@ -67,15 +79,20 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
         }
       })
       worker.on('exit', (code, signal) => {
+        silence.stop()
+        listening.delete(worker)
         numbers.ended(nameOf(worker))
         if (isStopping) return
         reject(new Error(`a front ended with ${signal ?? code}`))
         logger.warn({ child: 'front', code, signal }, 'a process ended; it will be started again')
         metrics.childRestarts.inc({ process: 'front' })
-        const delayMs = Math.min(restartDelayMs.max, restartDelayMs.first * 2 ** failures++)
-        setTimeout(() => {
-          if (!isStopping) start().catch(cause => logger.warn({ err: cause }, 'a front could not be started'))
-        }, delayMs)
+        setTimeout(
+          () => {
+            if (!isStopping)
+              start(restartDelay).catch(cause => logger.warn({ err: cause }, 'a front could not be started'))
+          },
+          restartDelay.next(performance.now() - startedAtMs),
+        )
       })
     })
 
@@ -84,7 +101,10 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
     const own = await metrics.registry.getMetricsAsJSON()
     tell(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
   }
-  metrics.onCollect(() => metrics.processes.set({ process: 'front' }, living().length))
+  metrics.onCollect(() => {
+    const reporting = [...listening].filter(worker => !numbers.isSilent(nameOf(worker)))
+    metrics.processes.set({ process: 'front' }, reporting.length)
+  })
 
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {

@@ -15,6 +15,7 @@ import type { MetricsSnapshot } from '../telemetry/process-numbers.ts'
 import { refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
+const aliveEveryMs = 2_000
 const metricsWaitMs = 1_000
 
 export async function front(): Promise<void> {
@@ -43,6 +44,7 @@ export async function front(): Promise<void> {
   } catch (cause) {
     tell({ type: 'listen_failed', message: (cause as Error).message })
   }
+  setInterval(() => tell({ type: 'alive' }), aliveEveryMs).unref()
   const report = async () => tell({ type: 'metrics', metrics: await metrics.registry.getMetricsAsJSON() })
   setInterval(report, reportEveryMs).unref()
   await report()

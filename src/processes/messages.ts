@@ -36,6 +36,7 @@ export type ToWorker =
 export type FromFront =
   | { readonly type: 'listening'; readonly url: string; readonly adminUrl: string | null }
   | { readonly type: 'listen_failed'; readonly message: string }
+  | { readonly type: 'alive' }
   | { readonly type: 'nudge'; readonly lane: LogLane }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
   /** With its own, which are shown beside those that it gets: they may not be forgotten when it ends. */

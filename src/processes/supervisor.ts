@@ -7,7 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import type { Logger } from '#telemetry/log.ts'
 import { childEnvironment, nodeOptions } from './node-options.ts'
 import { RestartDelay } from './restart-delay.ts'
-import { type SilenceWatch, watchSilence } from './silence.ts'
+import { killWhenSilent } from './silence.ts'
 
 export interface ChildOptions {
   readonly name: string
@@ -16,9 +16,8 @@ export interface ChildOptions {
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
   readonly logger: Logger
-  /** A child that says nothing for this long is killed: whatever it does, it serves no one. */
+  /** As in `SilentChildOptions`; absent: it may be silent for ever. */
   readonly silentAfterMs?: number
-  /** How long it may take to its first message, 5 minutes by default: a large store is opened as slowly each time. */
   readonly startMsMax?: number
   readonly onMessage?: (message: ChildMessage) => void
   readonly onStart?: (pid: number) => void
@@ -30,7 +29,6 @@ export interface ChildOptions {
 
 export type ChildMessage = { readonly type: string; readonly [key: string]: unknown }
 
-const startDefaultMsMax = 300_000
 /** A child that cannot be started is tried every few seconds, which is told less often. */
 const complaintPauseMs = 60_000
 
@@ -68,9 +66,11 @@ export class SupervisedChild {
     })
     this.#child = child
     this.#startedAt = Date.now()
-    const { silentAfterMs, startMsMax = startDefaultMsMax } = this.#options
-    let silence = this.#watch(child, silentAfterMs && Math.max(silentAfterMs, startMsMax))
-    let hasSpoken = false
+    const { silentAfterMs, startMsMax } = this.#options
+    const silence =
+      silentAfterMs === undefined
+        ? null
+        : killWhenSilent({ name, logger, silentAfterMs, startMsMax, kill: () => child.kill('SIGKILL') })
     this.#exited = new Promise(resolve => {
       const gone = (tell: () => void) => {
         this.#child = undefined
@@ -92,11 +92,6 @@ export class SupervisedChild {
     })
     // What is still in the channel when a process has ended is not true any more.
     child.on('message', message => {
-      if (!hasSpoken) {
-        hasSpoken = true
-        silence?.stop()
-        silence = this.#watch(child, silentAfterMs)
-      }
       silence?.heard()
       if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)
     })
@@ -119,15 +114,6 @@ export class SupervisedChild {
     const killer = setTimeout(() => child.kill('SIGKILL'), graceMs)
     await this.#exited
     clearTimeout(killer)
-  }
-
-  #watch(child: ChildProcess, silentAfterMs: number | undefined): SilenceWatch | null {
-    const { name, logger } = this.#options
-    if (silentAfterMs === undefined) return null
-    return watchSilence(silentAfterMs, () => {
-      logger.error({ child: name, silentAfterMs }, 'a process does not answer any more; it is killed and started again')
-      child.kill('SIGKILL') // a stopped process obeys nothing else
-    })
   }
 
   #scheduleRestart(): void {
