@@ -82,12 +82,12 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   let url: string
   let startToReadyMs: number
   try {
-    url = await Promise.race([
-      eventually(() => /serving on (http:\S+)/.exec(output)?.[1], { timeoutMs: 60_000, what: 'the start' }),
-      exited.then(code => {
-        throw new Error(`pennon ended with ${code}: ${output}`)
-      }),
-    ])
+    const hasEnded = () => child.exitCode !== null || child.signalCode !== null
+    const shown = await eventually(() => /serving on (http:\S+)/.exec(output)?.[1] ?? (hasEnded() ? 'its end' : null), {
+      what: 'the start',
+    })
+    if (shown === 'its end') throw new Error(`pennon ended with ${await exited}: ${output}`)
+    url = shown
     await eventually(() => isReady(url, 'flags'), { what: 'readiness' })
     startToReadyMs = performance.now() - startedAt
     if (options.waitForProcessing !== false)
