@@ -183,6 +183,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     findProject: token => definitions.findByToken(token),
     subjects: state.subjects,
     hashKeys: { findHashKeys: state.subjects.findHashKeys, keepHashKey: management.keepHashKey },
+    writesAtOnceMax: state.loginWritesAtOnceMax,
     geoip: options.geoip,
     isOverFlagQuota: flagRequests.isOverQuota,
     countFlagRequest: flagRequests.count,

@@ -29,6 +29,7 @@ const flagResults = [
 ] as const satisfies readonly (DecideResult<never>['kind'] | 'evaluated_with_errors')[]
 
 const ports = ['state', 'event-log', 'event-store', 'chunk-store', 'subject-store', 'hash-key-overrides']
+const loginDrops = ['person_missing', 'queue_full', 'queue_timeout']
 const supervised = ['work', 'events', 'front', 'decode thread']
 
 /** For one process of an instance: `/metrics` shows the sums. */
@@ -49,6 +50,7 @@ export function startSeriesAtZero(metrics: Metrics): void {
       metrics.eventsProcessed.inc({ lane, outcome: 'rejected', reason }, 0)
   }
   for (const reason of dropReasons) metrics.eventsProcessed.inc({ lane: 'main', outcome: 'dropped', reason }, 0)
+  for (const why of loginDrops) metrics.loginsDropped.inc({ why }, 0)
   for (const port of ports) for (const code of portErrorCodes) metrics.dependencyFailures.inc({ port, code }, 0)
   for (const process of supervised) metrics.childRestarts.inc({ process }, 0)
 }

@@ -42,6 +42,8 @@ export interface FrontState {
   readonly definitions: DefinitionStore
   /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
   readonly definitionPollMs: number
+  /** Log-ins that are written at once. More would wait for each other where projects take no turns. */
+  readonly loginWritesAtOnceMax: number
   /** Whether the primary answers for the replica of `DATABASE_READ_URL`; false without one. */
   isReplicaDown(): boolean
   /** A sentence for people while the state's files are missing under this process, which then writes nothing; else null. */
@@ -148,6 +150,9 @@ async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
 /** Writes of other processes are served within a second; a front's own at once. */
 const sqlitePollMs = 500
 
+/** They share a transaction of the state thread and its sync, and the thread's other calls wait for it. */
+const sqliteLoginWritesAtOnceMax = 64
+
 /** On a state that `openManagement` has brought up to date. */
 export async function openFrontState(
   config: Config,
@@ -177,9 +182,18 @@ export async function openFrontState(
       subjects.close()
       await definitions.close()
     }
-    return { subjects, definitions, definitionPollMs: sqlitePollMs, isReplicaDown: () => false, missing, close }
+    return {
+      subjects,
+      definitions,
+      definitionPollMs: sqlitePollMs,
+      loginWritesAtOnceMax: sqliteLoginWritesAtOnceMax,
+      isReplicaDown: () => false,
+      missing,
+      close,
+    }
   }
   const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
+  const { hashKeySessionsMax } = await import('#adapters/postgres/postgres-hash-key-writer.ts')
   const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
   const primary = openPostgresSubjectStore({ url: urls.url, logger })
   const replica = urls.readUrl === null ? null : openPostgresSubjectStore({ url: urls.readUrl, logger })
@@ -197,7 +211,15 @@ export async function openFrontState(
     await Promise.all([primary.close(), replica?.close(), definitions.close()])
   }
   const subjects = replica === null ? primary : readReplicaFirst(replica, primary, guard)
-  return { subjects, definitions, definitionPollMs: 1_000, isReplicaDown: guard.isDown, missing: () => null, close }
+  return {
+    subjects,
+    definitions,
+    definitionPollMs: 1_000,
+    loginWritesAtOnceMax: hashKeySessionsMax,
+    isReplicaDown: guard.isDown,
+    missing: () => null,
+    close,
+  }
 }
 
 function stateMissingLine(path: string): string {

@@ -17,3 +17,10 @@ export class PortError extends Error {
     this.retryable = code === 'unavailable' || code === 'timeout'
   }
 }
+
+/** A queue of ours before the store has no place left. The store was not asked, so this says nothing about it. */
+export class QueueFullError extends PortError {
+  constructor(port: string) {
+    super(port, 'unavailable', new Error('too many calls wait'))
+  }
+}

@@ -24,12 +24,15 @@ import { createHashKeyLoader } from './load-hash-keys.ts'
 import { createSubjectLoader, type SubjectRequest } from './load-subject.ts'
 import { createSliceQueue, type SlicedWork, unfinished } from './slice-queue.ts'
 import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
+import { createStoreTurns } from './store-turns.ts'
 
 export interface DecideServiceOptions {
   /** The compiled definitions of a project API key; null when no project has it. */
   readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
+  /** Calls of `keepHashKey` at once; more wait here, where projects take turns. */
+  readonly writesAtOnceMax: number
   /** Null when there is no database of locations. */
   readonly geoip: Geoip | null
   /** Whether the project has used up its flag requests; those of a project with a quota of 0 always are. */
@@ -82,9 +85,6 @@ export interface DecideService {
 
 const without = 'flags that need it are left out'
 
-/** A state thread takes as many calls at once, and the private API's are among them. */
-const waitingWritesMax = 500
-
 /**
  * An evaluation gives the event loop back after this time. With this many waiting, the last one has seconds of work before
  * it, and SDKs have given up by then.
@@ -111,15 +111,26 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     logger,
     metrics,
     ...limits,
-    pendingMax: waitingWritesMax,
+  })
+  const turns = createStoreTurns({
+    guard: writes,
+    atOnceMax: options.writesAtOnceMax,
+    onDropped: why => metrics.loginsDropped.inc({ why }),
+    ...limits,
   })
   const loadSubject = createSubjectLoader({
     subjects: guardSubjects(options.subjects, reads),
     loadHashKeys: createHashKeyLoader({
       hashKeys,
       reads,
-      writes,
-      lateLogins: createLateLogins({ hashKeys, reads, writes, ...limits }),
+      writes: turns,
+      lateLogins: createLateLogins({
+        hashKeys,
+        reads,
+        writes: turns,
+        onDropped: () => metrics.loginsDropped.inc({ why: 'person_missing' }),
+        ...limits,
+      }),
       ...limits,
     }),
     geoip: options.geoip,

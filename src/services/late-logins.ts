@@ -1,55 +1,92 @@
 // Log-ins that we heard of before their person is stored: an SDK asks for flags and sends its `$identify` at the same moment,
 // and the event still has to pass through the log. The row that keeps the bucket is written once the person is there; until
 // then, requests with the anonymous id are decided by that id. What waits is only in memory, and bounded, because anybody
-// with the public key can make something wait. Source: ours; docs/wire/evaluation.md 5.13 asks for less.
+// with a public key can make something wait. Source: ours; docs/wire/evaluation.md 5.13 asks for less.
 
 import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'
+import { keepInTurn, type StoreTurns } from './store-turns.ts'
 
 export interface LateLoginsOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
   readonly reads: StoreGuard
-  readonly writes: StoreGuard
+  readonly writes: StoreTurns
   readonly startTimer: GuardOptions['startTimer']
+  /** Called for each log-in that is given up because too many wait. */
+  readonly onDropped: () => void
+  /** Log-ins of all projects that wait at once, at least 1. Absent: 2,000. */
+  readonly waitingMax?: number
 }
 
 export interface LateLogins {
-  /** Looks for the person again for about a minute. Of several anonymous ids for one person, the first stays. */
+  /**
+   * Looks for the person again for about a minute. Of several anonymous ids for one person, the first stays. At the bound
+   * the project that has the most log-ins waiting loses its oldest one.
+   */
   note(assignment: HashKeyAssignment): void
+}
+
+interface LateLogin {
+  readonly assignment: HashKeyAssignment
+  timer: { cancel(): void } | null
+  isDropped: boolean
 }
 
 /** Between one look and the next. Events are usually processed within a second. */
 const pausesMs = [300, 700, 1_500, 3_000, 6_000, 15_000, 30_000]
-const waitingMax = 2_000
+const defaultWaitingMax = 2_000
 
-export function createLateLogins({ hashKeys, reads, writes, startTimer }: LateLoginsOptions): LateLogins {
-  const waiting = new Set<string>()
+export function createLateLogins(options: LateLoginsOptions): LateLogins {
+  const { hashKeys, reads, writes, startTimer, onDropped, waitingMax = defaultWaitingMax } = options
+  /** By project, then by distinct id, the oldest first. A project without log-ins is not in here. */
+  const waiting = new Map<number, Map<string, LateLogin>>()
+  let waitingCount = 0
 
   return {
     note(assignment) {
-      const name = JSON.stringify([assignment.projectId, assignment.distinctId])
-      if (waiting.size >= waitingMax || waiting.has(name)) return
-      waiting.add(name)
-      lookLater(name, assignment, 0)
+      const { projectId, distinctId } = assignment
+      if (waiting.get(projectId)?.has(distinctId)) return
+      if (waitingCount >= waitingMax) dropOldest(projectId)
+      const login: LateLogin = { assignment, timer: null, isDropped: false }
+      const ofProject = waiting.get(projectId) ?? new Map<string, LateLogin>()
+      waiting.set(projectId, ofProject.set(distinctId, login))
+      waitingCount++
+      lookLater(login, 0)
     },
   }
 
-  function lookLater(name: string, assignment: HashKeyAssignment, look: number): void {
-    const pauseMs = pausesMs[look]
-    if (pauseMs === undefined) waiting.delete(name)
-    else startTimer(() => void lookNow(name, assignment, look), pauseMs)
+  /** @param newcomerId the project that needs the place; it loses one itself when no other has more. */
+  function dropOldest(newcomerId: number): void {
+    let largest = waiting.get(newcomerId)
+    for (const ofProject of waiting.values())
+      if (largest === undefined || ofProject.size > largest.size) largest = ofProject
+    const [oldest] = largest!.values()
+    oldest!.isDropped = true
+    oldest!.timer?.cancel()
+    remove(oldest!)
+    onDropped()
   }
 
-  async function lookNow(name: string, assignment: HashKeyAssignment, look: number): Promise<void> {
-    const { projectId, distinctId } = assignment
+  function remove({ assignment }: LateLogin): void {
+    const ofProject = waiting.get(assignment.projectId)!
+    ofProject.delete(assignment.distinctId)
+    if (ofProject.size === 0) waiting.delete(assignment.projectId)
+    waitingCount--
+  }
+
+  function lookLater(login: LateLogin, look: number): void {
+    const pauseMs = pausesMs[look]
+    if (pauseMs === undefined) remove(login)
+    else login.timer = startTimer(() => void lookNow(login, look), pauseMs)
+  }
+
+  async function lookNow(login: LateLogin, look: number): Promise<void> {
+    const { projectId, distinctId } = login.assignment
     const found = await reads.run(() => hashKeys.findHashKeys(projectId, distinctId))
-    if (found.ok && found.value !== null) {
-      const kept = await writes.run(() => hashKeys.keepHashKey(assignment))
-      if (kept.ok) {
-        waiting.delete(name)
-        return
-      }
-    }
-    lookLater(name, assignment, look + 1)
+    if (login.isDropped) return
+    const kept = found.ok && found.value !== null && (await keepInTurn(writes, hashKeys, login.assignment)).ok
+    if (login.isDropped) return
+    if (kept) remove(login)
+    else lookLater(login, look + 1)
   }
 }

@@ -15,13 +15,14 @@ import type {
 } from '#ports/hash-key-overrides.ts'
 import type { LateLogins } from './late-logins.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
+import { keepInTurn, type StoreTurns } from './store-turns.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
   /** The one of the store that is read. */
   readonly reads: StoreGuard
-  /** One of its own: while nothing can be written, what is stored still counts. */
-  readonly writes: StoreGuard
+  /** Before a guard of their own: while nothing can be written, what is stored still counts. */
+  readonly writes: StoreTurns
   /** For persons who are not stored yet. */
   readonly lateLogins: LateLogins
   /** Bounds reading and writing together. */
@@ -84,7 +85,7 @@ export function createHashKeyLoader(
     const leftMs = untilMs - monotonicNowMs()
     if (leftMs <= 0) return { rows, failure }
     const assignment = assignmentOf(project, request, flagKeys)
-    const kept = writes.run(() => hashKeys.keepHashKey(assignment), leftMs)
+    const kept = keepInTurn(writes, hashKeys, assignment, leftMs)
     // What is stored counts, not what was to be stored: another request of this person may have been first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
       stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }

@@ -5,7 +5,7 @@
 import type { UnknownReason } from '#core/flags/flag-outcome.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { PortError } from '#ports/port-error.ts'
+import { PortError, QueueFullError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
@@ -36,8 +36,9 @@ export interface GuardOptions {
 
 export interface StoreGuard {
   /**
-   * Calls the store unless it is known to be down. The call has to settle at some time, after its limit too.
-   * @param timeoutMs when less than the guard's own.
+   * Calls the store unless it is known to be down. The call has to settle at some time, after its limit too. A call that a
+   * queue of ours refuses fails, and says nothing about the store.
+   * @param timeoutMs when less than the guard's own. Its caller waits no longer; the store is judged by the guard's own.
    */
   run<T>(call: () => MaybePromise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
   /** Whether the store is left alone, or was at its last call. */
@@ -52,6 +53,9 @@ export const storeLimits = {
   restMs: 1_000,
   startTimer: startNodeTimer,
 }
+
+/** A caller that gives the store this part of its limit gives it the whole: the rest would not be worth a timer. */
+const judgedAtOncePart = 0.9
 
 /** An outage is logged this often at most, however often the store comes and goes. */
 const toldEveryMs = 60_000
@@ -71,7 +75,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
         if (nowMs < restsUntilMs) return err('database_unavailable')
         restsUntilMs = nowMs + options.restMs // this call is the one that tries
       }
-      if (pendingCount >= options.pendingMax) return failed(new PortError(port, 'timeout', new Error('too many wait')))
+      if (pendingCount >= options.pendingMax) return refused('timeout')
       try {
         const answer = call()
         return answer instanceof Promise ? bounded(answer, timeoutMs) : succeeded(answer)
@@ -85,15 +89,20 @@ export function guardStore(options: GuardOptions): StoreGuard {
   function bounded<T>(answer: Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
     pendingCount++
     return new Promise(resolve => {
-      let waiting = true
+      let isJudged = false
       const settle = (result: () => Loaded<T>) => {
-        if (!waiting) return // an answer after the time limit changes nothing
-        waiting = false
+        if (isJudged) return // an answer after the time limit changes nothing
+        isJudged = true
         timer.cancel()
         resolve(result())
       }
       const timedOut = () => settle(() => failed(new PortError(port, 'timeout')))
-      const timer = options.startTimer(timedOut, timeoutMs)
+      const givenUp = () => {
+        resolve(err('timeout'))
+        timer = options.startTimer(timedOut, options.timeoutMs - timeoutMs)
+      }
+      const isWhole = timeoutMs >= options.timeoutMs * judgedAtOncePart
+      let timer = options.startTimer(isWhole ? timedOut : givenUp, timeoutMs)
       answer.then(
         value => {
           pendingCount--
@@ -114,7 +123,13 @@ export function guardStore(options: GuardOptions): StoreGuard {
     return ok(value)
   }
 
+  function refused(code: 'timeout' | 'unavailable'): Loaded<never> {
+    metrics.dependencyFailures.inc({ port, code })
+    return err(code === 'timeout' ? 'timeout' : 'database_unavailable')
+  }
+
   function failed(cause: unknown): Loaded<never> {
+    if (cause instanceof QueueFullError) return refused('unavailable')
     const code = cause instanceof PortError ? cause.code : 'corrupt'
     metrics.dependencyFailures.inc({ port, code })
     failuresInARow++
@@ -129,7 +144,19 @@ export function guardStore(options: GuardOptions): StoreGuard {
   }
 }
 
+/**
+ * Calls back a turn of the event loop after the time, since a loop that was held has not read yet what came meanwhile: an
+ * answer that was there in time is to count.
+ */
 function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
-  const timer = setTimeout(callback, delayMs).unref()
-  return { cancel: () => clearTimeout(timer) }
+  let immediate: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => {
+    immediate = setImmediate(callback)
+  }, delayMs).unref()
+  return {
+    cancel() {
+      clearTimeout(timer)
+      clearImmediate(immediate)
+    },
+  }
 }

@@ -107,6 +107,12 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['reason'],
       registers,
     }),
+    loginsDropped: new Counter({
+      name: 'pennon_logins_dropped_total',
+      help: 'Log-ins whose flags were not kept because too many waited, by what they waited for.',
+      labelNames: ['why'],
+      registers,
+    }),
     changeStreams: new Gauge({
       name: 'pennon_change_streams',
       help: 'Open change streams.',

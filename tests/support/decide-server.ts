@@ -125,6 +125,7 @@ export async function startDecideServer(t: Pick<TestContext, 'after'>, options: 
     geoip: options.geoip ?? null,
     guard: options.guard,
     slices: options.slices,
+    writesAtOnceMax: 64,
     countFlagRequest: projectId => counted.push(projectId),
     logger: silentLogger(),
     metrics,

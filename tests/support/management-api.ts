@@ -131,6 +131,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     subjects,
     hashKeys: { findHashKeys: subjects.findHashKeys, keepHashKey: hashKeys.keepHashKey },
     geoip: options.geoip ?? null,
+    writesAtOnceMax: 64,
     countFlagRequest: () => undefined,
     logger: silentLogger(),
     metrics,

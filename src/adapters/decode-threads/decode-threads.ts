@@ -4,9 +4,9 @@
 // never need one. What a job is, is known to the thread's entry alone.
 
 import { Worker } from 'node:worker_threads'
+import { FairQueue } from '#core/fair-queue.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { FairQueue } from './fair-queue.ts'
 
 export interface DecodeThreads<Job, Outcome> {
   /**

@@ -8,7 +8,8 @@ import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
 
-const sessionsMax = 4
+/** Calls of one writer at once; more wait for a session. */
+export const hashKeySessionsMax = 4
 /** An evaluation waits no longer, neither for a lock nor for the disk. */
 const statementMsMax = 250
 const connectMsMax = 1_000
@@ -45,7 +46,7 @@ export function openPostgresHashKeyWriter(options: {
   const pool = openPool({
     ...options,
     name: 'hash keys',
-    sizeMax: sessionsMax,
+    sizeMax: hashKeySessionsMax,
     statementMsMax,
     lockMsMax: statementMsMax,
     connectMsMax,

@@ -3,7 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
-import { PortError } from '#ports/port-error.ts'
+import { PortError, QueueFullError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {
   decodeAnswer,
@@ -52,7 +52,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     started: first.promise,
     call(method, args) {
       if (worker === null || isClosing) return Promise.reject(unavailable('there is no state thread'))
-      if (pending.size >= pendingCallsMax) return Promise.reject(unavailable('too many calls wait'))
+      if (pending.size >= pendingCallsMax) return Promise.reject(new QueueFullError('state'))
       const { promise, resolve, reject } = Promise.withResolvers<unknown>()
       const id = nextCallId++
       pending.set(id, { resolve, reject })

@@ -88,6 +88,7 @@ export async function startFuzzServer(projectKeys: ReadonlySet<string>): Promise
     subjects: emptySubjects,
     hashKeys: emptyHashKeys,
     geoip: null,
+    writesAtOnceMax: 64,
     countFlagRequest: () => undefined,
     logger,
     metrics,

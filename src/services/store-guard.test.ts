@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { PortError, QueueFullError } from '#ports/port-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { guardStore, storeLimits } from './store-guard.ts'
+
+/** A guard that leaves the store alone after two failures, and the timers that it waits for. */
+function start(pendingMax = 10) {
+  const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
+  const guard = guardStore({
+    port: 'state',
+    task: 'asking',
+    without: 'nothing is answered',
+    logger: silentLogger(),
+    metrics: createMetrics(),
+    timeoutMs: 250,
+    pendingMax,
+    failuresMax: 2,
+    restMs: 1_000,
+    monotonicNowMs: () => 0,
+    startTimer(run, delayMs) {
+      const timer = { run, delayMs, isCancelled: false }
+      timers.push(timer)
+      return {
+        cancel: () => {
+          timer.isCancelled = true
+        },
+      }
+    },
+  })
+  /** Lets the time of the timers pass that wait now. @returns their delays. */
+  const fire = () => {
+    const due = timers.splice(0).filter(({ isCancelled }) => !isCancelled)
+    for (const { run } of due) run()
+    return due.map(({ delayMs }) => delayMs)
+  }
+  return { guard, fire }
+}
+const hang = () => new Promise<never>(() => {})
+
+describe('a guarded store', () => {
+  it('is not blamed for a caller that gave it little time, before it had all of its own', async () => {
+    const { guard, fire } = start()
+    const answers = [guard.run(hang, 1), guard.run(hang, 1)]
+    assert.deepEqual(fire(), [1, 1])
+    assert.deepEqual(await Promise.all(answers), [
+      { ok: false, error: 'timeout' },
+      { ok: false, error: 'timeout' },
+    ])
+    assert.equal(guard.isDown(), false)
+    assert.deepEqual(fire(), [249, 249])
+    assert.equal(guard.isDown(), true)
+  })
+
+  it('may answer after its caller gave up, and is well then', async () => {
+    const { guard, fire } = start()
+    await guard.run(() => Promise.reject(new PortError('state', 'unavailable')))
+    const { promise, resolve } = Promise.withResolvers<number>()
+    const answer = guard.run(() => promise, 1)
+    fire()
+    resolve(7)
+    assert.deepEqual(await answer, { ok: false, error: 'timeout' })
+    await turn()
+    assert.deepEqual(fire(), [])
+    await guard.run(() => Promise.reject(new PortError('state', 'unavailable')))
+    assert.equal(guard.isDown(), false, 'two failures, but not in a row')
+  })
+
+  it('has answered in time when its answer came while the event loop was held', async t => {
+    const { port1, port2 } = new MessageChannel()
+    t.after(() => port1.close())
+    const came: string[] = []
+    const bothCame = new Promise<void>(resolve => {
+      const note = (what: string) => {
+        if (came.push(what) === 2) resolve()
+      }
+      port1.onmessage = () => note('answer')
+      // A turn of the event loop looks after timers first, and then after what came from other threads.
+      setImmediate(() => {
+        storeLimits.startTimer(() => note('time limit'), 1)
+        port2.postMessage(null)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)
+      })
+    })
+    await bothCame
+    assert.deepEqual(came, ['answer', 'time limit'])
+  })
+
+  it('is not blamed for a queue of ours that is full', async () => {
+    const { guard, fire } = start(1)
+    for (let count = 0; count < 5; count++) {
+      const refused = await guard.run(() => Promise.reject(new QueueFullError('state')))
+      assert.deepEqual(refused, { ok: false, error: 'database_unavailable' })
+    }
+    assert.equal(guard.isDown(), false)
+    const hanging = guard.run(hang)
+    for (let count = 0; count < 5; count++) assert.deepEqual(await guard.run(hang), { ok: false, error: 'timeout' })
+    assert.equal(guard.isDown(), false)
+    assert.deepEqual(fire(), [250])
+    assert.deepEqual(await hanging, { ok: false, error: 'timeout' })
+  })
+})

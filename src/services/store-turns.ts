@@ -1,0 +1,130 @@
+// Turns of projects before a store that takes a few calls at once. Whoever has a project's public key can make it write; what
+// one project makes wait here delays a call of another by one call of each project, and not by all of them. What is
+// refused here, or waits here for too long, never reached the store, so its circuit breaker does not hear of it.
+
+import { FairQueue } from '#core/fair-queue.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import { err } from '#core/result.ts'
+import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import type { GuardOptions, Loaded, StoreGuard } from './store-guard.ts'
+
+export interface StoreTurnsOptions extends Pick<GuardOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {
+  readonly guard: StoreGuard
+  /** Calls that the store works on at once, given up ones included until it has answered them. */
+  readonly atOnceMax: number
+  /** Rows that these calls write together, which one call may exceed. Absent: 1,000. */
+  readonly rowsAtOnceMax?: number
+  /** Calls of all projects that wait. Absent: 500. */
+  readonly waitingMax?: number
+  /** Called for each call that is given up before the store was asked. */
+  readonly onDropped: (why: 'queue_full' | 'queue_timeout') => void
+}
+
+export interface StoreTurns {
+  /**
+   * Calls the store at once while it has room. Otherwise the call waits for its project's turn, in the order of the
+   * project's calls; where too many wait, the project with the most loses its last one.
+   * @param rowCount that the call writes.
+   * @param timeoutMs for waiting and for the store together, at most the guard's own, which is the default.
+   */
+  run<T>(projectId: number, rowCount: number, call: () => Promise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
+}
+
+interface WaitingCall {
+  readonly sender: string
+  readonly bytes: number
+  /** Null once it was given up while it waited. */
+  begin: (() => void) | null
+  readonly refuse: () => void
+}
+
+/** A person's rows are written within some milliseconds by SQLite, so that a batch of so many takes some tens of them. */
+const defaultRowsAtOnceMax = 1_000
+const defaultWaitingMax = 500
+const waitingBytesMax = 8 * 1024 * 1024
+/** Of a call that waits: two ids of at most 400 characters, a timer, closures; and the reference to a flag key for each row. */
+const bytesPerCall = 3_000
+const bytesPerRow = 8
+
+export function createStoreTurns(options: StoreTurnsOptions): StoreTurns {
+  const { guard, monotonicNowMs, startTimer, onDropped, rowsAtOnceMax = defaultRowsAtOnceMax } = options
+  const { waitingMax = defaultWaitingMax } = options
+  const queue = new FairQueue<WaitingCall>({ jobCountMax: waitingMax, bytesMax: waitingBytesMax })
+  let callCount = 0
+  let rowsUnderWay = 0
+
+  return {
+    run(projectId, rowCount, call, timeoutMs = options.timeoutMs) {
+      // With room for one more, nobody waits: each answer lets as many begin as there is room for.
+      if (hasRoom()) return begin(rowCount, call, timeoutMs)
+      if (guard.isDown()) return err('database_unavailable')
+      return wait(projectId, rowCount, call, timeoutMs)
+    },
+  }
+
+  function hasRoom(): boolean {
+    return callCount < options.atOnceMax && rowsUnderWay < rowsAtOnceMax
+  }
+
+  function begin<T>(rowCount: number, call: () => Promise<T>, timeoutMs: number): MaybePromise<Loaded<T>> {
+    let answer: Promise<T> | undefined
+    const loaded = guard.run(() => {
+      answer = call()
+      return answer
+    }, timeoutMs)
+    if (answer === undefined) return loaded // the guard did not ask the store
+    callCount++
+    rowsUnderWay += rowCount
+    const ended = () => {
+      callCount--
+      rowsUnderWay -= rowCount
+      beginWaiting()
+    }
+    answer.then(ended, ended)
+    return loaded
+  }
+
+  function wait<T>(projectId: number, rowCount: number, call: () => Promise<T>, timeoutMs: number): Promise<Loaded<T>> {
+    const untilMs = monotonicNowMs() + timeoutMs
+    return new Promise(resolve => {
+      const refuse = (why: 'queue_full' | 'queue_timeout') => {
+        waiting.begin = null
+        timer.cancel()
+        onDropped(why)
+        resolve(err('timeout'))
+      }
+      const timer = startTimer(() => refuse('queue_timeout'), timeoutMs)
+      const waiting: WaitingCall = {
+        sender: String(projectId),
+        bytes: bytesPerCall + rowCount * bytesPerRow,
+        begin() {
+          const leftMs = untilMs - monotonicNowMs()
+          if (leftMs <= 0) return refuse('queue_timeout')
+          timer.cancel()
+          resolve(begin(rowCount, call, leftMs))
+        },
+        refuse: () => refuse('queue_full'),
+      }
+      for (const refused of queue.push(waiting)) if (refused.begin !== null) refused.refuse()
+    })
+  }
+
+  function beginWaiting(): void {
+    while (hasRoom()) {
+      const next = queue.shift()
+      if (next === undefined) return
+      next.begin?.()
+    }
+  }
+}
+
+/** Writes the rows of a log-in in its project's turn. @param timeoutMs as in `StoreTurns.run`. */
+export function keepInTurn(
+  turns: StoreTurns,
+  hashKeys: HashKeyOverrideWriter,
+  assignment: HashKeyAssignment,
+  timeoutMs?: number,
+): MaybePromise<Loaded<readonly HashKeyRow[]>> {
+  const { projectId, flagKeys } = assignment
+  return turns.run(projectId, flagKeys.length, () => hashKeys.keepHashKey(assignment), timeoutMs)
+}

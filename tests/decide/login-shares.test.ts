@@ -1,0 +1,204 @@
+// What somebody with one project's public key can make wait, and what that does to the log-ins of another project. Nothing
+// here goes by the clock: the store answers, and time passes, when the test says so.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { startSeriesAtZero } from '#compose/initial-series.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { HashKeyAssignment } from '#ports/hash-key-overrides.ts'
+import { createDecideService } from '#services/decide.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { compileTestProject, emptySubjects } from '../support/decide-server.ts'
+
+const flags = [
+  { id: 1, key: 'half', ensure_experience_continuity: true, filters: { groups: [{ rollout_percentage: 50 }] } },
+]
+const attackerId = 1
+const victimId = 2
+const projects = new Map(
+  [attackerId, victimId].map(id => [
+    `phc_${id}`,
+    compileTestProject({ flags, project: { id, apiToken: `phc_${id}` } }),
+  ]),
+)
+const runtime = { declared: null, userAgent: '', hasBrowserHeader: false }
+const atOnceMax = 64
+const waitingMax = 500
+
+interface Write {
+  readonly assignment: HashKeyAssignment
+  readonly answer: () => void
+}
+
+/** A service whose store has the persons that `isStored` says, and answers a write when the test does. */
+function start(isStored: (projectId: number) => boolean) {
+  const metrics = createMetrics()
+  startSeriesAtZero(metrics)
+  const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
+  const writes: Write[] = []
+  const service = createDecideService({
+    findProject: apiKey => projects.get(apiKey) ?? null,
+    subjects: emptySubjects,
+    hashKeys: {
+      findHashKeys: projectId => (isStored(projectId) ? [] : null),
+      keepHashKey(assignment) {
+        const { promise, resolve } = Promise.withResolvers<readonly (readonly [string, string])[]>()
+        writes.push({ assignment, answer: () => resolve([['half', assignment.anonDistinctId]]) })
+        return promise
+      },
+    },
+    writesAtOnceMax: atOnceMax,
+    geoip: null,
+    countFlagRequest: () => {},
+    metrics,
+    logger: silentLogger(),
+    guard: {
+      monotonicNowMs: () => 0,
+      startTimer(run, delayMs) {
+        const timer = { run, delayMs, isCancelled: false }
+        timers.push(timer)
+        return {
+          cancel: () => {
+            timer.isCancelled = true
+          },
+        }
+      },
+    },
+  })
+  return {
+    writes,
+    timers,
+    /** @returns whether the log-in's flag could be computed. */
+    async logIn(projectId: number, distinctId: string): Promise<boolean> {
+      const request: EvaluationRequest = {
+        apiKey: `phc_${projectId}`,
+        distinctId,
+        anonDistinctId: 'anonymous',
+        deviceId: null,
+        groups: {},
+        personProperties: {},
+        groupProperties: {},
+        selection: { flagKeys: null, contexts: [], runtime, surveyFlagsOnly: false },
+        disableFlags: false,
+        onlyUseOverridePersonProperties: false,
+        detailedAnalysis: false,
+        geoipAddress: '',
+      }
+      const result = await service.decide(request, 0, evaluation => !evaluation.hasErrors)
+      assert.equal(result.kind, 'evaluated')
+      return result.kind === 'evaluated' && result.answer
+    },
+    dropped: async () => {
+      const { values } = await metrics.loginsDropped.get()
+      return Object.fromEntries(values.map(({ labels, value }) => [labels.why, value]))
+    },
+    storeFailures: async () => {
+      const { values } = await metrics.dependencyFailures.get()
+      return values.reduce((sum, { value }) => sum + value, 0)
+    },
+    /** Lets the store answer everything, the oldest first, one call at a time. @returns project ids in this order. */
+    async answerAll(): Promise<number[]> {
+      const order: number[] = []
+      for (let write = writes.shift(); write !== undefined; write = writes.shift()) {
+        order.push(write.assignment.projectId)
+        write.answer()
+        await turn()
+      }
+      return order
+    },
+  }
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+describe('log-ins of people who are not stored yet', () => {
+  it('keep their flags whatever another project makes wait', async () => {
+    let isThere = false
+    const { logIn, timers, writes, dropped } = start(projectId => isThere && projectId === victimId)
+    assert.deepEqual(await dropped(), { person_missing: 0, queue_full: 0, queue_timeout: 0 })
+    for (const index of range(20)) await logIn(victimId, `before-${index}`)
+    for (const index of range(2_100)) await logIn(attackerId, `nobody-${index}`)
+    for (const index of range(20)) await logIn(victimId, `after-${index}`)
+    assert.deepEqual(await dropped(), { person_missing: 140, queue_full: 0, queue_timeout: 0 })
+    isThere = true
+    for (const { run, delayMs, isCancelled } of timers.splice(0)) if (delayMs === 300 && !isCancelled) run()
+    await turn()
+    assert.deepEqual(
+      writes.map(({ assignment }) => assignment.distinctId),
+      [...range(20).map(index => `before-${index}`), ...range(20).map(index => `after-${index}`)],
+    )
+    const lookingAgain = timers.filter(({ delayMs, isCancelled }) => delayMs === 700 && !isCancelled)
+    assert.equal(lookingAgain.length, 1_960, 'those of the other project that were not given up')
+  })
+
+  it('lose the oldest of their own where their project has the most', async () => {
+    let isThere = false
+    const { logIn, timers, writes, answerAll } = start(() => isThere)
+    for (const index of range(2_001)) await logIn(attackerId, String(index))
+    isThere = true
+    for (const { run, delayMs, isCancelled } of timers.splice(0)) if (delayMs === 300 && !isCancelled) run()
+    await turn()
+    assert.equal(writes[0]?.assignment.distinctId, '1')
+    assert.equal((await answerAll()).length, atOnceMax + waitingMax, 'the others look again')
+  })
+})
+
+describe('log-ins whose rows wait for the store', () => {
+  it('have their turn before those that another project has sent already', async () => {
+    const { logIn, writes, answerAll, dropped, storeFailures } = start(() => true)
+    const ofAttacker = range(600).map(index => logIn(attackerId, `p${index}`))
+    const ofVictim = range(5).map(index => logIn(victimId, `v${index}`))
+    assert.equal(writes.length, atOnceMax)
+    const order = await answerAll()
+    assert.deepEqual(await Promise.all(ofVictim), [true, true, true, true, true])
+    const lastOfVictim = order.lastIndexOf(victimId)
+    assert.ok(lastOfVictim <= atOnceMax + 10, `${lastOfVictim} calls came before: each has one turn in two`)
+    const kept = (await Promise.all(ofAttacker)).filter(isKept => isKept)
+    assert.equal(kept.length, atOnceMax + waitingMax - ofVictim.length)
+    assert.deepEqual(await dropped(), {
+      person_missing: 0,
+      queue_full: 600 + 5 - atOnceMax - waitingMax,
+      queue_timeout: 0,
+    })
+    assert.equal(await storeFailures(), 0)
+    const next = logIn(victimId, 'next')
+    await answerAll()
+    assert.equal(await next, true, 'the store has not failed')
+  })
+
+  it('are written in the order in which their project sent them', async () => {
+    const { logIn, writes } = start(() => true)
+    const all = range(300).map(index => logIn(index % 3 === 0 ? victimId : attackerId, String(index)))
+    const written: HashKeyAssignment[] = []
+    for (let write = writes.shift(); write !== undefined; write = writes.shift()) {
+      written.push(write.assignment)
+      write.answer()
+      await turn()
+    }
+    assert.deepEqual(new Set(await Promise.all(all)), new Set([true]))
+    for (const projectId of [attackerId, victimId]) {
+      const ids = written.filter(each => each.projectId === projectId).map(({ distinctId }) => Number(distinctId))
+      assert.deepEqual(
+        ids,
+        ids.toSorted((a, b) => a - b),
+      )
+    }
+  })
+
+  it('do not blame the store for the time that they waited for each other', async () => {
+    const { logIn, timers, writes, answerAll, dropped, storeFailures } = start(() => true)
+    const all = range(atOnceMax + 20).map(index => logIn(attackerId, String(index)))
+    assert.equal(timers.length, all.length)
+    for (const { run } of timers.slice(atOnceMax)) run()
+    assert.deepEqual(new Set(await Promise.all(all.slice(atOnceMax))), new Set([false]))
+    assert.deepEqual(await dropped(), { person_missing: 0, queue_full: 0, queue_timeout: 20 })
+    assert.equal((await answerAll()).length, atOnceMax, 'what was given up is not written')
+    const next = logIn(victimId, 'next')
+    assert.equal(writes.length, 1)
+    await answerAll()
+    assert.equal(await next, true)
+    assert.equal(await storeFailures(), 0)
+  })
+})
