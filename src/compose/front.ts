@@ -28,6 +28,7 @@ import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
 import type { Route } from '#http/route.ts'
 import { closeServer, createHttpServer } from '#http/server.ts'
+import { createStateAwayNote } from '#http/state-away.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import type { Geoip } from '#ports/geoip.ts'
@@ -129,6 +130,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const state = await openFrontState(config, { logger, metrics }, management)
   const keyUses = startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
+  const noteStateAway = createStateAwayNote(logger, () => performance.now())
   const changes = createChangeHub({
     ...changeStreamLimits,
     metrics,
@@ -207,7 +209,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     keyCheck,
     findProject: (token: string) => definitions.findByToken(token),
     findBySecretHash: (secretHash: string) => definitions.findBySecretHash(secretHash),
-    logger,
+    noteStateAway,
   }
   const scripts = openInstalledScripts()
   const wireRoutes = [
@@ -243,6 +245,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
       findProjectById: projectId => definitions.findById(projectId),
       management,
       cipher: payloadCipher,
+      logger,
     }),
     ...remoteConfigRoutes({
       findProject: token => definitions.findByToken(token),
@@ -274,12 +277,13 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
     clock,
     newUuid: randomUUID,
     randomBytes,
+    noteStateAway,
     logger,
   })
   const metricsTexts = metricsRoute(healthDeps)
   const otherRoutes = [...wireRoutes, metricsTexts]
   const privateRoutes = [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes }), metricsTexts]
-  const authorize = createAuthorizer({ keyCheck, logger, operatorsNeedKey: config.metricsRequireKey })
+  const authorize = createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
   const hasAdminPort = config.adminPort !== null
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
   const { publicEdge, adminEdge } = composeEdges({

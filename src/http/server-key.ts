@@ -10,7 +10,6 @@ import { PortError } from '#ports/port-error.ts'
 import { secretKeyPrefix } from '#services/generate-key.ts'
 import { type PersonalKeyCheck, secretLengthMax } from '#services/personal-key-check.ts'
 import { createSecretDigests, type SecretDigests } from '#services/secret-digests.ts'
-import type { Logger } from '#telemetry/log.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { stateUnavailable } from './management/answers.ts'
@@ -23,6 +22,7 @@ import {
   refuseCaller,
 } from './management/authenticate.ts'
 import type { Route } from './route.ts'
+import type { NoteStateAway } from './state-away.ts'
 
 export type ServerCaller =
   | { readonly kind: 'personal'; readonly key: PersonalKey }
@@ -32,7 +32,7 @@ export interface ServerKeyDeps {
   readonly keyCheck: PersonalKeyCheck
   /** As `DefinitionCache.findBySecretHash`. */
   readonly findBySecretHash: (secretHash: string) => CompiledProject | null
-  readonly logger: Logger
+  readonly noteStateAway: NoteStateAway
 }
 
 /** A handler of a `server_key` route, called with who asks; what is wrong with the key is answered here. */
@@ -58,7 +58,7 @@ export function withServerKey(
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)
     const fail = (error: unknown) => {
       if (!(error instanceof PortError)) throw error
-      deps.logger.warn({ err: error, requestId: request.id }, 'the state cannot be reached')
+      deps.noteStateAway(error, request)
       refuseCaller(reply, stateUnavailable)
     }
     try {

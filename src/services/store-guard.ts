@@ -8,6 +8,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import { occasionally } from '#telemetry/occasionally.ts'
 
 export type Loaded<T> = Result<T, UnknownReason>
 
@@ -57,15 +58,12 @@ export const storeLimits = {
 /** A caller that gives the store this part of its limit gives it the whole: the rest would not be worth a timer. */
 const judgedAtOncePart = 0.9
 
-/** An outage is logged this often at most, however often the store comes and goes. */
-const toldEveryMs = 60_000
-
 export function guardStore(options: GuardOptions): StoreGuard {
   const { port, task, logger, metrics } = options
   let failuresInARow = 0
   let restsUntilMs = 0
   let pendingCount = 0
-  let toldAtMs = Number.NEGATIVE_INFINITY
+  const atOutage = occasionally(options.monotonicNowMs)
   let isTold = false
 
   return {
@@ -133,13 +131,13 @@ export function guardStore(options: GuardOptions): StoreGuard {
     const code = cause instanceof PortError ? cause.code : 'corrupt'
     metrics.dependencyFailures.inc({ port, code })
     failuresInARow++
-    const nowMs = options.monotonicNowMs()
-    if (failuresInARow === options.failuresMax) restsUntilMs = nowMs + options.restMs
-    if (failuresInARow >= options.failuresMax && nowMs - toldAtMs >= toldEveryMs) {
-      toldAtMs = nowMs
-      isTold = true
-      logger.error({ err: cause }, `${task}: not possible; ${options.without}`)
-    } else logger.debug({ err: cause }, `${task}: failed`)
+    if (failuresInARow === options.failuresMax) restsUntilMs = options.monotonicNowMs() + options.restMs
+    logger.debug({ err: cause }, `${task}: failed`)
+    if (failuresInARow >= options.failuresMax)
+      atOutage(times => {
+        isTold = true
+        logger.error({ err: cause, times }, `${task}: not possible; ${options.without}`)
+      })
     return err(code === 'timeout' ? 'timeout' : code === 'unavailable' ? 'database_unavailable' : 'database_error')
   }
 }

@@ -4,9 +4,7 @@
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-
-/** One line per this long while a store refuses; the counters tell the rest. */
-const complaintPauseMs = 60_000
+import { occasionally } from '#telemetry/occasionally.ts'
 
 export interface Unavailable {
   readonly kind: 'unavailable'
@@ -25,15 +23,13 @@ export function createUnavailable(of: {
   readonly logger: Logger
 }): (error: unknown) => Unavailable {
   const { what, nowMs, metrics, logger } = of
-  let complaintFromMs = Number.NEGATIVE_INFINITY
+  const atRefusal = occasionally(nowMs)
   return error => {
     if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
     metrics.dependencyFailures.inc({ port: error.port, code: error.code })
-    const failedAtMs = nowMs()
-    if (failedAtMs >= complaintFromMs) {
-      complaintFromMs = failedAtMs + complaintPauseMs
-      logger.error({ err: error }, `${what} cannot be accepted; clients are told to send them again`)
-    }
+    atRefusal(times =>
+      logger.error({ err: error, times }, `${what} cannot be accepted; clients are told to send them again`),
+    )
     // What an operator has to see to: the setting is named to whoever asks, too.
     const reason = error.code === 'full' && error.cause instanceof Error ? error.cause.message : null
     return { kind: 'unavailable', ...(reason !== null && { reason }) }

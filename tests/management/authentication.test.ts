@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import type { Route } from '#http/route.ts'
 import { sendJson } from '#http/route.ts'
 import { PortError } from '#ports/port-error.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { allScopesKey, startManagement } from '../support/management-api.ts'
 
 const filled = (path: string) => path.replaceAll(':projectId', '1').replaceAll(/:\w+/g, '1')
@@ -132,6 +133,36 @@ describe('who may call the private API', () => {
     const { status, body, headers } = await api.call('GET', '/api/projects/', { key: 'phx_other' })
     assert.deepEqual([status, body.type, body.code], [503, 'server_error', 'state_unavailable'])
     assert.equal(headers.get('retry-after'), '1')
+  })
+
+  it('logs one line a minute while keys cannot be read, with how many requests failed', async t => {
+    const lines: { times: number; path: string }[] = []
+    const logger = Object.assign(silentLogger(), { warn: (line: (typeof lines)[number]) => void lines.push(line) })
+    let isDown = false
+    const api = await startManagement(t, {
+      logger,
+      wrap: store => ({
+        ...store,
+        findPersonalKeyByHash: async hash => {
+          if (isDown) throw new PortError('state', 'unavailable')
+          return store.findPersonalKeyByHash(hash)
+        },
+      }),
+    })
+    isDown = true
+    for (let n = 0; n < 10; n++) {
+      const path = n % 2 === 0 ? '/api/projects/' : '/api/users/@me/'
+      assert.equal((await api.call('GET', path, { key: `phx_madeup${n}` })).status, 503)
+    }
+    api.clock.advance(60_000)
+    await api.call('GET', '/api/projects/', { key: 'phx_madeup' })
+    assert.deepEqual(
+      lines.map(({ times, path }) => [times, path]),
+      [
+        [1, '/api/projects/'],
+        [10, '/api/projects/'],
+      ],
+    )
   })
 
   it('lets operators in from this machine, not through a proxy, and with a key', async t => {

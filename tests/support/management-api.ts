@@ -23,6 +23,7 @@ import { managementRoutes } from '#http/management/management-routes.ts'
 import { openApiRoutes } from '#http/management/openapi.ts'
 import type { Route } from '#http/route.ts'
 import { createHttpServer } from '#http/server.ts'
+import { createStateAwayNote } from '#http/state-away.ts'
 import type { ChunkChanges } from '#ports/chunk-store.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import type { HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
@@ -32,7 +33,7 @@ import { startDefinitionCache } from '#services/definition-cache.ts'
 import { createPayloadCipher } from '#services/payload-cipher.ts'
 import { createPersonalKeyCheck } from '#services/personal-key-check.ts'
 import { startPersonalKeyUses } from '#services/personal-key-uses.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { type Logger, silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
 import { endServer } from './end-server.ts'
@@ -78,6 +79,8 @@ export interface StartManagementOptions
   readonly events?: Partial<ManagementDeps['events']>
   readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
+  /** Is told of requests that fail because the state is away. */
+  readonly logger?: Logger
   /** Encrypted payloads are refused with this line. */
   readonly whyNoEncryptionKey?: string
   /** Wraps the store, for failures; or gives another one on the same folder, which the caller closes. */
@@ -115,6 +118,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const metrics = createMetrics()
   const keyUses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 1 })
   const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
+  const noteStateAway = createStateAwayNote(options.logger ?? silentLogger(), () => clock.nowMs())
   const served: number[] = []
   const loader = openDefinitionLoader({ dataFolder })
   const definitionStore = openSqliteDefinitionStore({ dataFolder, loadChanges: comparedWithWhole(loader.loadChanges) })
@@ -160,6 +164,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     clock,
     newUuid: () => `00000000-0000-4000-8000-${String(++uuidCount).padStart(12, '0')}`,
     randomBytes: size => Uint8Array.from({ length: size }, (_, index) => (index * 7 + uuidCount) % 256),
+    noteStateAway,
     logger: silentLogger(),
   }
   const routes = managementRoutes(deps)
@@ -170,7 +175,7 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     metrics,
     authorize: createAuthorizer({
       keyCheck,
-      logger: silentLogger(),
+      noteStateAway,
       operatorsNeedKey: options.operatorsNeedKey ?? false,
     }),
   })

@@ -40,7 +40,7 @@ function startServer(t: { after(cleanUp: () => Promise<void>): void }, project: 
     findBySecretHash: hash => (hash === hashSecret(secret) ? project : null),
     isOverFlagQuota: () => false,
     keyCheck: { find: () => null, forget: () => undefined },
-    logger: silentLogger(),
+    noteStateAway: () => undefined,
   })
   const server = createHttpServer({
     routes,

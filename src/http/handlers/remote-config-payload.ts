@@ -10,6 +10,7 @@ import { isJsonObject, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ManagementStore } from '#ports/management-store.ts'
 import type { PayloadCipher } from '#services/payload-cipher.ts'
+import type { Logger } from '#telemetry/log.ts'
 import { serverKeyErrors } from '#wire/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { currentProject, projectPrefixes } from '../management/endpoint.ts'
@@ -21,6 +22,7 @@ export interface RemoteConfigPayloadOptions extends ServerKeyDeps {
   readonly findProjectById: (projectId: number) => CompiledProject | null
   readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
   readonly cipher: Pick<PayloadCipher, 'open'>
+  readonly logger: Logger
 }
 
 const noBodyBytes = 1_024

@@ -6,16 +6,16 @@ import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { isSecretKey } from '#services/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/personal-key-check.ts'
-import type { Logger } from '#telemetry/log.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError } from '../route.ts'
+import type { NoteStateAway } from '../state-away.ts'
 import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {
   readonly keyCheck: PersonalKeyCheck
   /** `operator` routes are open to nobody without a key, this machine included. */
   readonly operatorsNeedKey: boolean
-  readonly logger: Logger
+  readonly noteStateAway: NoteStateAway
 }
 
 /** What `createHttpServer` asks before `personal_key` and `operator` routes. It answers itself when it refuses. */
@@ -29,7 +29,7 @@ export function createAuthorizer(
       return refusal === null
     } catch (error) {
       if (!(error instanceof PortError)) throw error
-      deps.logger.warn({ err: error, requestId: request.id }, 'personal keys cannot be read')
+      deps.noteStateAway(error, request)
       refuseCaller(reply, stateUnavailable)
       return false
     }

@@ -13,6 +13,7 @@ import type { PayloadCipher } from '#services/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/personal-key-check.ts'
 import type { RejectReplay } from '#services/replay-rejects.ts'
 import type { Logger } from '#telemetry/log.ts'
+import type { NoteStateAway } from '../state-away.ts'
 import type { AddressBase } from './address-base.ts'
 
 export interface ManagementDeps {
@@ -46,5 +47,6 @@ export interface ManagementDeps {
   readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
+  readonly noteStateAway: NoteStateAway
   readonly logger: Logger
 }

@@ -6,9 +6,9 @@ import type { Static, TSchema } from 'typebox'
 import type { Project } from '#core/project.ts'
 import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { Logger } from '#telemetry/log.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import type { Route, RouteGroup } from '../route.ts'
+import type { NoteStateAway } from '../state-away.ts'
 import { type AddressBase, noteAddressBase } from './address-base.ts'
 import { type Answer, missing, permissionDenied, refusal, stateUnavailable } from './answers.ts'
 import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
@@ -92,7 +92,7 @@ export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends
 export interface EndpointDeps {
   readonly addressBase: AddressBase
   readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
-  readonly logger: Logger
+  readonly noteStateAway: NoteStateAway
 }
 
 export const projectPrefixes = ['/api/projects/:projectId', '/api/environments/:projectId'] as const
@@ -218,9 +218,10 @@ function toRoute(
         else send(reply, answered)
       } catch (error) {
         // When the client is gone there is nobody to answer, and what its cancelled query throws is no failure of ours.
-        if (!gone.signal.aborted && !(error instanceof PortError)) throw error
-        if (!gone.signal.aborted)
-          deps.logger.warn({ err: error, requestId: request.id, path }, 'the state cannot be reached')
+        if (!gone.signal.aborted) {
+          if (!(error instanceof PortError)) throw error
+          deps.noteStateAway(error, request)
+        }
         send(reply, refusal(stateUnavailable))
       }
     },

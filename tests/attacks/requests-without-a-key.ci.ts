@@ -1,0 +1,60 @@
+// Whoever has no key at all sends what is cheap to send: many requests in one write, or keys that were made up. Neither may hold
+// the event loop, fill the log, or take the state away from those who have a key.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+
+const perConnection = 8_192
+const connectionCount = 100
+
+describe('very many requests in one write', () => {
+  for (const [what, requestOf] of Object.entries({
+    'GET /decide': () => 'GET /decide HTTP/1.1\r\nHost: x\r\n\r\n',
+    'made-up personal keys': (n: number) =>
+      `GET /api/users/@me/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer phx_madeup${n}\r\n\r\n`,
+  })) {
+    it(`end their connection, and cost as much as a few (${what})`, { timeout: 120_000 }, async t => {
+      const pennon = await startPennon({ waitForProcessing: false })
+      const attacks: RawConnections[] = []
+      t.after(() => {
+        for (const attack of attacks) attack.end()
+        return pennon.stop()
+      })
+      await bystander(pennon, { rounds: 5, localAddress: '127.0.0.2' })
+      const [ticksBefore, linesBefore] = [cpuTicks(pennon), pennon.output().split('\n').length]
+      const text = Buffer.from(Array.from({ length: perConnection }, (_, n) => requestOf(n)).join(''))
+      const attack = await rawConnections({ port: pennon.port, count: connectionCount, text })
+      attacks.push(attack)
+      await eventually(() => attack.openCount() === 0, { timeoutMs: 60_000, what: 'the end of the connections' })
+      const cpuMs = (cpuTicks(pennon) - ticksBefore) * 10
+      const lines = pennon.output().split('\n').length - linesBefore
+      const answered = await bystander(pennon, { rounds: 10, localAddress: '127.0.0.2' })
+      t.diagnostic(
+        `${connectionCount} × ${perConnection} requests: ${cpuMs} ms of CPU, ${lines} lines; ${figures(answered)}`,
+      )
+      assert.equal(await endedCount(pennon), connectionCount)
+      assert.ok(lines < 20, `${lines} lines were logged`)
+      for (const [status, { counts }] of [
+        ['200', answered.flags],
+        ['200', answered.capture],
+        ['201', answered.writes],
+      ] as const)
+        assert.deepEqual(counts, { [status]: 10 }, figures(answered))
+    })
+  }
+})
+
+async function endedCount({ url }: Pennon): Promise<number> {
+  const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
+  return Number(/^pennon_connections_ended_total\{.*why="pipelined".*\} (\d+)/m.exec(await response.text())![1])
+}
+
+/** CPU time of the process, all threads, in hundredths of a second. */
+function cpuTicks({ pid }: Pennon): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return Number(fields[11]) + Number(fields[12])
+}
