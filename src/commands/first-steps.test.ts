@@ -5,7 +5,8 @@ import { flagHash01, isInRollout } from '#core/flags/rollout.ts'
 import { readConfig } from '../config.ts'
 import { firstSteps } from './first-steps.ts'
 
-function banner(settings: Record<string, string>, personalKey: string | null = null): string {
+/** @param personalKey made or taken by a first start; null at a later one. */
+function banner(settings: Record<string, string>, personalKey: string | null = 'phx_made'): string {
   const config = readConfig({ PENNON_DATA: tmpdir(), PENNON_MIN_FREE_BYTES: '0', ...settings })
   assert.ok(config.ok)
   const bootstrapped = { projectKey: 'key', personalKey, ignoredProjectKey: false }
@@ -36,6 +37,12 @@ describe('what a start prints', () => {
     assert.ok(!given.includes(secret), given)
     assert.match(given, /Personal API key +is the one of PENNON_PERSONAL_KEY/)
     assert.match(given, /Bearer <personal API key>/)
+  })
+
+  it('leaves the tour out where the instance was started before', () => {
+    const text = banner({}, null)
+    assert.match(text, /was made at the first start/)
+    assert.ok(!text.includes('curl'), text)
   })
 
   it('warns when the limits of the log or of the disk leave no room for any event', () => {

@@ -28,7 +28,10 @@ export function firstSteps(
   if (ignoredProjectKey)
     lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')
   for (const line of cautions(config)) lines.push(`  ${line}`, '')
-  if (projectKey !== null) lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
+  // Whoever starts it again has been shown them.
+  if (projectKey !== null && madeKey !== null)
+    lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
+  else lines.push('  Stop with Ctrl-C; the data stays. More: README.md', '')
   return `${lines.join('\n')}\n`
 }
 

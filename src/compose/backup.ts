@@ -146,6 +146,7 @@ async function backUpOrThrow(
 
 /** What is not finished lies beside the file, on the same disk. What a killed backup left is removed. */
 function takeDraftFolder(file: string, undo: (() => void)[]): string {
+  if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
   const folder = `${file}.partial`
   if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
   const release = tryFileLock(join(folder, lockName))

@@ -135,6 +135,8 @@ describe('a backup beside a running instance', () => {
     await backedUp(folder, 'original', file)
     const twice = await runCommand(settingsOf(folder, 'original'), 'backup', file)
     assert.deepEqual([twice.exitCode, /is there already/.test(twice.stderr)], [2, true], twice.stderr)
+    const nowhere = await runCommand(settingsOf(folder, 'original'), 'backup', join(folder, 'missing', 'a.tar'))
+    assert.match(nowhere.stderr, /The folder \S+missing does not exist\./)
   })
 
   it('copies a damaged segment of the log as it is, says so, and keeps the rest', async t => {

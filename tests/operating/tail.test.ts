@@ -135,7 +135,7 @@ describe('pennon tail', () => {
     const help = start(t, ['--help'])
     const unknown = start(t, ['--project', '77'])
     assert.deepEqual(await Promise.all([nobody.ended, help.ended, unknown.ended]), [2, 0, 2])
-    assert.match(nobody.output(), /^pennon: The live view of http:\/\/127\.0\.0\.1:9 cannot be opened: .+\n$/)
+    assert.match(nobody.output(), /^pennon: The live view of http:\/\/127\.0\.0\.1:9 cannot be opened: .+ECONNREFUSED.+ --url, .*PORT.+\n$/)
     assert.match(unknown.output(), /^pennon: .* cannot be opened: it answered 404: .*--project.*\n$/)
     for (const word of [...lanes, 'only what /s/ refused', 'PENNON_ADMIN_PORT'])
       assert.ok(help.output().includes(word), word)

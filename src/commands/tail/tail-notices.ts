@@ -15,6 +15,9 @@ export interface TailNotices {
  * @param options.rejected whether the view shows rejects, which are not among the events.
  * @param options.nowMs epoch ms.
  */
+const nothingThere = /ECONNREFUSED|ENOTFOUND/
+const wayOut = '. Name the address of the instance with --url, or give the PORT and HOST that it was started with.'
+
 export function tailNotices({
   instance,
   rejected,
@@ -30,6 +33,6 @@ export function tailNotices({
     lost: why => `${view()} broke off: ${why}. Connecting again; what comes meanwhile is in ${meanwhile}`,
     back: afterMs => `${view()} is back after ${Math.ceil(afterMs / 1_000)} s`,
     ended: why => `${view()} ended: ${why}`,
-    unopened: why => `The live view of ${instance} cannot be opened: ${why}`,
+    unopened: why => `The live view of ${instance} cannot be opened: ${why}${nothingThere.test(why) ? wayOut : ''}`,
   }
 }
