@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { lanes } from '#core/events/captured-event.ts'
 import { eventually } from '../support/eventually.ts'
+import { freePort } from '../support/free-port.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -131,11 +132,14 @@ describe('pennon tail', () => {
   })
 
   it('says what it needs where it gets no answer, and names every lane in its help', async t => {
-    const nobody = start(t, [], testPersonalKey, 'http://127.0.0.1:9')
+    const nobody = start(t, [], testPersonalKey, `http://127.0.0.1:${await freePort()}`)
     const help = start(t, ['--help'])
     const unknown = start(t, ['--project', '77'])
     assert.deepEqual(await Promise.all([nobody.ended, help.ended, unknown.ended]), [2, 0, 2])
-    assert.match(nobody.output(), /^pennon: The live view of http:\/\/127\.0\.0\.1:9 cannot be opened: .+ECONNREFUSED.+ --url, .*PORT.+\n$/)
+    assert.match(
+      nobody.output(),
+      /^pennon: The live view of http:\/\/127\.0\.0\.1:\d+ cannot be opened: .+ECONNREFUSED.+ --url, .*PORT.+\n$/,
+    )
     assert.match(unknown.output(), /^pennon: .* cannot be opened: it answered 404: .*--project.*\n$/)
     for (const word of [...lanes, 'only what /s/ refused', 'PENNON_ADMIN_PORT'])
       assert.ok(help.output().includes(word), word)
