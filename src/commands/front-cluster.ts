@@ -2,6 +2,7 @@
 // silent, and carries messages between them and the worker.
 
 import cluster, { type Worker } from 'node:cluster'
+import type { LogLane } from '#core/events/captured-event.ts'
 import type { FrontHost } from '../compose/front.ts'
 import type { Config } from '../config.ts'
 import { frontEnvironment } from '../processes/child-environment.ts'
@@ -17,7 +18,7 @@ export interface FrontCluster {
   readonly addresses: { url: string; adminUrl: string | null }
   tellProcessing(state: ProcessingState): void
   tellEventStore(isAway: boolean): void
-  tellProcessed(appendedBeforeMs: number): void
+  tellProcessed(lane: LogLane, appendedBeforeMs: number): void
   stop(): Promise<void>
 }
 
@@ -109,8 +110,8 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {
     addresses: addresses[0]!,
-    tellProcessed: appendedBeforeMs => {
-      for (const worker of living()) tell(worker, { type: 'processed', appendedBeforeMs })
+    tellProcessed: (lane, appendedBeforeMs) => {
+      for (const worker of living()) tell(worker, { type: 'processed', lane, appendedBeforeMs })
     },
     tellEventStore: isAway => {
       for (const worker of living()) tell(worker, { type: 'event_store', isAway })

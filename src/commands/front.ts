@@ -1,5 +1,6 @@
 // `pennon front`: one of several HTTP processes on one port, started by `serve` through node:cluster.
 
+import type { LogLane } from '#core/events/captured-event.ts'
 import { systemClock } from '../adapters/system/clock.ts'
 import { isEngineListed } from '../compose/embedded-engine.ts'
 import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
@@ -53,15 +54,15 @@ export async function front(): Promise<void> {
 /** The host of a front whose supervisor is another process. */
 function parentHost(config: Config): FrontHost & { receive(message: { type: string }): void } {
   let processing: ProcessingState = 'starting'
-  let processedUntilMs: number | null = null
   let isEventStoreAway = config.clickhouseUrl === null
+  const processedUntilMs = new Map<LogLane, number>()
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
     nudge: lane => tell({ type: 'nudge', lane }),
     processingState: () => processing,
-    processedUntilMs: () => processedUntilMs,
     isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
+    processedUntilMs: lane => processedUntilMs.get(lane) ?? null,
     otherMetrics: metrics =>
       new Promise(resolve => {
         const requestId = ++lastRequestId
@@ -76,8 +77,8 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
     receive: received => {
       const message = received as ToFront
       if (message.type === 'processing') processing = message.state
-      if (message.type === 'processed') processedUntilMs = message.appendedBeforeMs
       if (message.type === 'event_store') isEventStoreAway = message.isAway
+      if (message.type === 'processed') processedUntilMs.set(message.lane, message.appendedBeforeMs)
       if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
     },
   }

@@ -5,6 +5,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { LogLane } from '#core/events/captured-event.ts'
 import type { GeoipDatabase } from '../adapters/geoip/open-geoip.ts'
 import { systemClock } from '../adapters/system/clock.ts'
 import { followEmbeddedEngine } from '../compose/embedded-engine.ts'
@@ -109,7 +110,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   const lock = locked.value
 
   let processing: ProcessingState = 'starting'
-  let processedUntilMs: number | null = null
+  const processedUntilMs = new Map<LogLane, number>()
   const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
@@ -133,8 +134,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       silence.heard()
       if (message.type === 'processing') setProcessing(message.state)
       if (message.type === 'processed') {
-        processedUntilMs = message.appendedBeforeMs
-        fronts?.tellProcessed(processedUntilMs)
+        processedUntilMs.set(message.lane, message.appendedBeforeMs)
+        fronts?.tellProcessed(message.lane, message.appendedBeforeMs)
       }
       if (message.type === 'metrics') numbers.report('work', message.metrics)
     },
@@ -200,8 +201,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     const host: FrontHost = {
       nudge: lane => worker.send({ type: 'nudge', lane }),
       processingState: () => processing,
-      processedUntilMs: () => processedUntilMs,
       isEventStoreAway: () => events !== null && engine.isAway(),
+      processedUntilMs: lane => processedUntilMs.get(lane) ?? null,
       otherMetrics: async () => numbers.all(),
     }
     let addresses: { url: string; adminUrl: string | null }

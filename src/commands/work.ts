@@ -47,7 +47,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     logger,
     metrics,
     onStateChange: state => tell({ type: 'processing', state }),
-    onProcessedUntil: appendedBeforeMs => tell({ type: 'processed', appendedBeforeMs }),
+    onProcessedUntil: (lane, appendedBeforeMs) => tell({ type: 'processed', lane, appendedBeforeMs }),
   })
 
   watchParent(

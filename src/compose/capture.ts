@@ -1,6 +1,7 @@
 // How a front takes what clients send: events, session recordings, and rejected requests that are tried once more. The
 // three share the log, the quotas and each project's bound on what waits in the log.
 
+import type { LogLane } from '#core/events/captured-event.ts'
 import { HotKeys } from '#core/events/hot-keys.ts'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -30,7 +31,7 @@ export interface CaptureParts {
 export function composeCapture(deps: {
   readonly config: Config
   readonly clock: Clock
-  readonly host: { processedUntilMs?(): number | null; processingState(): string }
+  readonly host: { processedUntilMs?(lane: LogLane): number | null; processingState(): string }
   readonly definitions: DefinitionCache<CompiledProject>
   readonly eventQuotas: EventQuotas
   readonly refused: RefusedCounter
@@ -40,13 +41,15 @@ export function composeCapture(deps: {
   readonly logger: Logger
 }): CaptureParts {
   const { config, clock, host, definitions, eventQuotas, refused, eventLog, eventStore, metrics, logger } = deps
-  const backlog = createProjectBacklog({
-    processedUntilMs: () => host.processedUntilMs?.() ?? null,
-    isProcessing: () => host.processingState() === 'ok',
-    hasOtherProjects: () => definitions.projectCount() > 1,
-    clock,
-    unitsMax: projectBacklogUnitsMax / config.frontProcesses,
-  })
+  const backlogOf = (lane: LogLane) =>
+    createProjectBacklog({
+      processedUntilMs: () => host.processedUntilMs?.(lane) ?? null,
+      isProcessing: () => host.processingState() === 'ok',
+      hasOtherProjects: () => definitions.projectCount() > 1,
+      clock,
+      unitsMax: projectBacklogUnitsMax[lane] / config.frontProcesses,
+    })
+  const backlog = backlogOf('main')
   const shared = {
     findProject: (token: string) => definitions.findByToken(token)?.project ?? null,
     unknownKeys: config.unknownKeys,
@@ -55,6 +58,7 @@ export function composeCapture(deps: {
   }
   const captureDependencies: CaptureDependencies = {
     ...shared,
+    importBacklog: backlogOf('historical'),
     importOnly: config.importOnly,
     ...(config.hotKeyEventsPerMinute !== null && {
       hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),

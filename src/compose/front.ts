@@ -85,10 +85,10 @@ export interface FrontHost {
   /** Tells the worker that a lane has something new. Cheap and repeatable. */
   nudge(lane: LogLane): void
   processingState(): ProcessingState
-  /** Everything in the main lane that was appended before this time (epoch ms) is processed; null or absent when unknown. */
-  processedUntilMs?(): number | null
   /** Whether nobody can reach the embedded event store; false where the event store is elsewhere. */
   isEventStoreAway(): boolean
+  /** Everything in the lane that was appended before this time (epoch ms) is processed; null or absent when unknown. */
+  processedUntilMs?(lane: LogLane): number | null
   /** Latest numbers of the other processes. @param own what is shown beside them. */
   otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
 }

@@ -34,7 +34,9 @@ export function composeHealth(deps: {
         capture: captureState(condition, config),
         processing: stateMissing === null ? host.processingState() : 'state_files_removed',
         events: eventsState(host.isEventStoreAway(), missingEvents.spanCount()),
-        ...(condition.state !== 'ok' && { capture_reason: condition.reason }),
+        ...(condition.state === 'imports_full'
+          ? { imports_refused: condition.reason }
+          : condition.state !== 'ok' && { capture_reason: condition.reason }),
         ...(state.isReplicaDown() && { read_replica: 'unavailable' }),
         ...(stateMissing !== null && { processing_reason: stateMissing }),
         ...(lostCount > 0 && { lost_records: lostCount }),
@@ -78,12 +80,14 @@ async function measureRoom(log: Pick<EventLogReader, 'room'>, metrics: Metrics):
 
 const captureCodes = {
   full: 'log_or_disk_full',
+  imports_full: 'ok',
   files_gone: 'log_files_removed',
   unavailable: 'log_unavailable',
 } as const satisfies Record<Exclude<LogCondition['state'], 'ok'>, string>
 
 /** What readiness says: a code, not the adapter's word. */
 function captureState({ state }: LogCondition, { importOnly }: Config): string {
-  if (state !== 'ok') return captureCodes[state]
-  return importOnly ? 'import_only' : 'ok'
+  if (importOnly && state === 'imports_full') return captureCodes.full
+  if (importOnly && state === 'ok') return 'import_only'
+  return state === 'ok' ? 'ok' : captureCodes[state]
 }

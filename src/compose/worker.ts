@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { readLogIdentity } from '#adapters/sqlite-log/log-identity.ts'
+import type { LogLane } from '#core/events/captured-event.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
 import { claimingOnlyFor } from '#services/bind-log.ts'
@@ -25,7 +26,7 @@ export interface WorkerOptions {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly onStateChange: (state: ProcessingState) => void
-  readonly onProcessedUntil: (appendedBeforeMs: number) => void
+  readonly onProcessedUntil: (lane: LogLane, appendedBeforeMs: number) => void
 }
 
 /** On a state that `serve` has migrated. */

@@ -13,7 +13,7 @@ export interface EventLogWriter {
    * Appends encoded records (`core/log/record-codec.ts`, checksums left to the writer) as one unit: all of them or none.
    * Resolves only when they are durable on this host's disk (synced), never before. Order of arrival is kept per lane.
    * Calls may overlap; the writer commits all that is queued together. The bytes are given away with the call.
-   * @throws PortError `full` when the size limit is reached or the disk is full, `unavailable` when the log cannot be
+   * @throws PortError `full` when the size limit, or that of the lane, is reached or the disk is full, `unavailable` when the log cannot be
    *   written or its queue is at its bound, `timeout` when the outcome is unknown. After an error nothing of the unit is
    *   stored, except after `timeout`.
    */
@@ -27,13 +27,14 @@ export interface EventLogHealth {
 }
 
 /**
- * `full`: a limit is reached, and the reason names its setting. `files_gone`: what was accepted lies in files that somebody
+ * `full`: a limit is reached, and the reason names its setting. `imports_full`: imports have taken their share, and live
+ * events are taken. `files_gone`: what was accepted lies in files that somebody
  * removed or replaced; nothing is taken until a start. `unavailable`: the last commit failed, or there is no answer.
  * `reason`: a sentence for people, without the full stop.
  */
 export type LogCondition =
   | { readonly state: 'ok' }
-  | { readonly state: 'full' | 'files_gone' | 'unavailable'; readonly reason: string }
+  | { readonly state: 'full' | 'imports_full' | 'files_gone' | 'unavailable'; readonly reason: string }
 
 /** What the log takes, and how far it may grow. */
 export interface LogRoom {
@@ -47,6 +48,11 @@ export interface LogRoom {
   readonly freeBytesMin: number
   /** One of both limits is near: what was processed should go. */
   readonly isShort: boolean
+  /** What imports take of `bytes`, and how far that may grow: live events have the rest to themselves. */
+  readonly importBytes: number
+  readonly importBytesMax: number
+  /** `importBytesMax` is near: imports that were processed should go. */
+  readonly areImportsShort: boolean
 }
 
 /** Records that had been accepted and cannot be read any more: offsets from `fromOffset` up to and without `toOffset`. */
@@ -132,7 +138,8 @@ export interface EventLogReader {
   /** @throws PortError */
   room(): Promise<LogRoom>
   /**
-   * Deletes segments as `deleteBehind` does, whatever their age, the oldest of all lanes first, as long as room is short.
+   * Deletes segments as `deleteBehind` does, whatever their age, the oldest of all lanes first, as long as room is short;
+   * of imports alone while only they are short of room.
    * @param processed of each lane: records before this offset are needed by nobody.
    */
   makeRoom(processed: Readonly<Record<LogLane, number>>): Promise<{ deletedSegmentCount: number }>

@@ -23,8 +23,8 @@ export type ProcessingState = (typeof processingStates)[number]
 
 export type FromWorker =
   | { readonly type: 'processing'; readonly state: ProcessingState }
-  /** Everything of the main lane that was appended before is processed; told while there is work. */
-  | { readonly type: 'processed'; readonly appendedBeforeMs: number }
+  /** Everything of the lane that was appended before is processed; told while there is work. */
+  | { readonly type: 'processed'; readonly lane: LogLane; readonly appendedBeforeMs: number }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
 
 export type ToWorker =
@@ -45,6 +45,6 @@ export type FromFront =
 export type ToFront =
   | { readonly type: 'shutdown' }
   | { readonly type: 'processing'; readonly state: ProcessingState }
-  | { readonly type: 'processed'; readonly appendedBeforeMs: number }
   | { readonly type: 'event_store'; readonly isAway: boolean }
+  | { readonly type: 'processed'; readonly lane: LogLane; readonly appendedBeforeMs: number }
   | { readonly type: 'metrics_given'; readonly requestId: number; readonly metrics: readonly MetricsSnapshot[] }

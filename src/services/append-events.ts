@@ -20,8 +20,10 @@ export interface EventAppenderDependencies {
   readonly unavailable: ReturnType<typeof createUnavailable>
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
-  /** Without it a project may have any number of events waiting. */
+  /** Of the main lane. Without it a project may have any number of events waiting. */
   readonly backlog?: ProjectBacklog
+  /** The same of the historical lane. */
+  readonly importBacklog?: ProjectBacklog
   readonly metrics: Metrics
 }
 
@@ -49,7 +51,7 @@ export interface AppendedRequest {
 export const performanceReason = 'dropped_performance_event'
 
 export function createEventAppender(dependencies: EventAppenderDependencies): EventAppender {
-  const { keeper, unavailable, refused, eventLog, backlog, metrics } = dependencies
+  const { keeper, unavailable, refused, eventLog, backlog, importBacklog, metrics } = dependencies
   // Labels are resolved once: looking them up costs more than counting.
   const acceptedCounters = new Map(lanes.map(lane => [lane, metrics.eventsAccepted.labels({ lane })]))
 
@@ -68,9 +70,11 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
     leftOut: LeftOut | null,
   ): Promise<CaptureOutcome> {
     const { main, historical, rejects } = prepared
-    const units = main === null || backlog === undefined ? 0 : backlog.take(project.id, main)
-    if (units === null) {
-      metrics.eventsRefused.inc({ reason: backlogReason }, main!.recordCount)
+    const units = unitsOf(backlog, project.id, main)
+    const importUnits = units === null ? null : unitsOf(importBacklog, project.id, historical)
+    if (units === null || importUnits === null) {
+      if (units !== null) settle(project.id, units, 0, false)
+      metrics.eventsRefused.inc({ reason: backlogReason }, (main?.recordCount ?? 0) + (historical?.recordCount ?? 0))
       if (protocol === 'v1' && prepared.rejectedCount > 0) return withoutRoom(project, prepared)
       return Promise.resolve({ kind: 'unavailable' })
     }
@@ -86,7 +90,13 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
       areDropsFinal: protocol === 'v1',
       performanceEventCount,
       units,
+      importUnits,
     })
+  }
+
+  function settle(projectId: number, units: number, importUnits: number, isStored: boolean): void {
+    if (units > 0) backlog!.settle(projectId, units, isStored)
+    if (importUnits > 0) importBacklog!.settle(projectId, importUnits, isStored)
   }
 
   /** The project has too much waiting. What is dropped of its request is dropped for good, and does not come again. */
@@ -102,14 +112,15 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
   async function whenAppended(
     project: Project,
     appended: { readonly events: Promise<void>; readonly rejects: Promise<void> | null },
-    { prepared, granted, leftOut, areDropsFinal, performanceEventCount, units }: Appended,
+    { prepared, granted, leftOut, areDropsFinal, performanceEventCount, units, importUnits }: Appended,
   ): Promise<CaptureOutcome> {
     const { acceptedByLane, rejects, rejectedCount } = prepared
     const quotaLeftNothing = leftOut !== null && leftOut.count > 0 && isEmpty(prepared)
     try {
       await (appended.rejects === null ? appended.events : Promise.all([appended.events, appended.rejects]))
     } catch (error) {
-      if (units > 0) backlog!.settle(project.id, units, false)
+      // Where both logs were asked, one of them may have stored its part.
+      settle(project.id, units, importUnits, units > 0 && importUnits > 0)
       const outcome = unavailable(error)
       if (areDropsFinal && rejectedCount > 0) {
         const areKept = await appended.rejects?.then(yes, no)
@@ -117,7 +128,7 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
       }
       return outcome
     }
-    if (units > 0) backlog!.settle(project.id, units, true)
+    settle(project.id, units, importUnits, true)
     if (performanceEventCount > 0) {
       metrics.eventsRefused.inc({ reason: performanceReason }, performanceEventCount)
       refused.count(project.id, performanceReason, performanceEventCount)
@@ -163,13 +174,20 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
 interface Appended {
   readonly prepared: PreparedEvents
   readonly performanceEventCount: number
-  /** What it counts for among those of its project that wait for the worker. */
+  /** What it counts for among those of its project that wait for the worker, in the main lane. */
   readonly units: number
+  /** The same in the historical lane. */
+  readonly importUnits: number
   /** How many of its rejects are among them. */
   readonly granted: number
   readonly leftOut: LeftOut | null
   /** Its sender never sends again what is dropped, also when it is to send the others again. */
   readonly areDropsFinal: boolean
+}
+
+/** @returns what the records count for; null when the project has too much waiting. */
+function unitsOf(backlog: ProjectBacklog | undefined, projectId: number, records: EncodedRecords | null) {
+  return records === null || backlog === undefined ? 0 : backlog.take(projectId, records)
 }
 
 const yes = () => true

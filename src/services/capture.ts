@@ -46,6 +46,7 @@ export interface CaptureDependencies {
   readonly eventLog: EventLogWriter
   /** Without it a project may have any number of events waiting. */
   readonly backlog?: ProjectBacklog
+  readonly importBacklog?: ProjectBacklog
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

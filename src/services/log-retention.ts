@@ -46,7 +46,8 @@ export function createLogRetention(options: {
   }
 
   async function makeRoomNow(): Promise<number> {
-    if (!(await log.room()).isShort) return 0
+    const { isShort, areImportsShort } = await log.room()
+    if (!isShort && !areImportsShort) return 0
     const processed = { main: 0, historical: 0 }
     for (const lane of logLanes) processed[lane] = (await positions.findLogPosition(lane)).offset
     const { deletedSegmentCount } = await log.makeRoom(processed)

@@ -94,8 +94,8 @@ export interface ProcessorOptions {
   /** After each committed chunk, with what became of its records. */
   readonly onCommitted?: (lane: LogLane, outcomes: readonly ChunkOutcome[]) => void
   readonly onStateChange?: (state: ProcessingState) => void
-  /** Now and then, while there is work: everything of the main lane that was appended before (epoch ms) is processed. */
-  readonly onProcessedUntil?: (appendedBeforeMs: number) => void
+  /** Now and then, while there is work: everything of the lane that was appended before (epoch ms) is processed. */
+  readonly onProcessedUntil?: (lane: LogLane, appendedBeforeMs: number) => void
   /** Tests only: awaited between the steps of a chunk; one that never resolves is a crash. */
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
@@ -127,7 +127,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
   let nudged = false
   let compareAtMs = 0
   let toldUntilAtMs = 0
-  let hasUntilToTell = false
+  /** Told once at the start as well: an import may wait behind live events for long before its lane has a turn. */
+  const untilToTell = new Set(lanes)
 
   function enter(next: ProcessingState): void {
     if (next === current) return
@@ -274,10 +275,8 @@ export function createProcessor(options: ProcessorOptions): Processor {
         for (const { count, outcome, reason, lane: of } of outcomes)
           metrics.eventsProcessed.inc({ lane: of, outcome, reason }, count)
         options.onCommitted?.(lane, outcomes)
-        if (lane === 'main') {
-          hasUntilToTell = true
-          if (performance.now() - toldUntilAtMs > limits.tellEveryMs) void measureLag()
-        }
+        untilToTell.add(lane)
+        if (performance.now() - toldUntilAtMs > limits.tellEveryMs) void measureLag()
       },
     })
     const tookMs = performance.now() - startedMs
@@ -343,16 +342,16 @@ export function createProcessor(options: ProcessorOptions): Processor {
   }
 
   async function measureLag(): Promise<void> {
+    toldUntilAtMs = performance.now()
     for (const lane of lanes) {
       const offset = positions.get(lane)
       if (offset === undefined) continue
       try {
         const lookedAtMs = clock.nowMs()
-        if (lane === 'main') toldUntilAtMs = performance.now()
         const { endOffset, appendedAtMs } = await log.status(lane, offset)
-        if (lane === 'main' && hasUntilToTell) {
-          hasUntilToTell = appendedAtMs !== null
-          options.onProcessedUntil?.(appendedAtMs ?? lookedAtMs)
+        if (untilToTell.has(lane)) {
+          if (appendedAtMs === null) untilToTell.delete(lane)
+          options.onProcessedUntil?.(lane, appendedAtMs ?? lookedAtMs)
         }
         metrics.logLagRecords.set({ lane }, Math.max(0, endOffset - offset))
         metrics.logLagSeconds.set(

@@ -1,13 +1,14 @@
-// How much one project has waiting between the log and the worker. The worker takes records in the order of the log, so one
+// How much one project has waiting in a lane between the log and the worker. The worker takes records in the order of the log, so one
 // project that sends without end would keep the events of all others waiting. Beyond a bound, that project alone is asked to
 // come back later. While a store is away everything waits, whoever sent it: then nothing is refused, and the log holds it.
 
+import type { LogLane } from '#core/events/captured-event.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import type { Clock } from '#ports/clock.ts'
 
 export interface ProjectBacklog {
   /**
-   * Takes what is about to be appended to the main lane. A request that finds nothing of its project waiting is always taken.
+   * Takes what is about to be appended to the lane. A request that finds nothing of its project waiting is always taken.
    * @returns what it counts for, to be settled later; null when the project has too much waiting.
    */
   take(projectId: number, records: EncodedRecords): number | null
@@ -26,8 +27,12 @@ export interface ProjectBacklogOptions {
   readonly unitsMax: number
 }
 
-/** Two seconds of a worker's work on one core. Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md. */
-export const projectBacklogUnitsMax = 30_000
+/**
+ * Of live events two seconds of a worker's work on one core. Of imports twenty, since they may be late: enough that one
+ * importer keeps the worker busy while it waits to come again, and too little to take the log from other importers.
+ * Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
+ */
+export const projectBacklogUnitsMax = { main: 30_000, historical: 300_000 } as const satisfies Record<LogLane, number>
 
 /** The reason in metrics for what is refused because of it. */
 export const backlogReason = 'project_backlog_full'

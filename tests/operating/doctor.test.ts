@@ -143,6 +143,19 @@ describe('pennon doctor', () => {
     )
   })
 
+  it('says that imports are refused for now, of an instance that takes live events', async t => {
+    const folder = tempDir(t)
+    const readiness = '{"flags": "ok", "capture": "ok", "processing": "ok", "imports_refused": "the share is taken"}'
+    const { port } = await listening(t, 200, readiness)
+    await holdLock(t, folder)
+    const { exitCode, output } = await doctor({ PENNON_DATA: folder, PORT: String(port) })
+    assert.equal(exitCode, 0, output)
+    assert.match(
+      output,
+      /^ok +instance .*capture and processing are ok; imports are refused for now: the share is taken$/m,
+    )
+  })
+
   it('finds a state that is damaged, deep inside as well, and one that is missing, and names the file', async t => {
     const folder = tempDir(t)
     const file = join(folder, 'state.db')

@@ -277,6 +277,29 @@ export function eventLogContract(adapter: string, place: (t: TestContext) => Log
       await untilTaken(writer, encodedEvents([aCapturedEvent(1)]).bytes.length)
     })
 
+    it('refuses imports at half of its limit, takes live events still, and imports again once some were processed', async t => {
+      const limits = { segmentBytesMax: 500_000, logBytesMax: 10_000_000 }
+      const { writer, reader } = await openedIn(t, place(t), limits)
+      const appended = { main: 0, historical: 0 }
+      const append = async (lane: LogLane) => {
+        await writer.append(lane, encodedEvents([padded(appended[lane], 200_000)]))
+        appended[lane]++
+      }
+      const refused = await untilRefused(() => append('historical'))
+      assert.equal(refused.code, 'full')
+      assert.ok(appended.historical > 10 && appended.historical <= 25, `${appended.historical} imports`)
+      for (let n = 0; n < 12; n++) await append('main')
+      const { isShort, areImportsShort } = await reader.room()
+      assert.deepEqual({ isShort, areImportsShort }, { isShort: false, areImportsShort: true })
+
+      const { deletedSegmentCount } = await reader.makeRoom({ main: appended.main, historical: appended.historical })
+      assert.ok(deletedSegmentCount >= 1)
+      assert.equal((await reader.room()).areImportsShort, false)
+      assert.equal((await reader.read('main', 0, { recordCountMax: 1, bytesMax: 1 })).firstOffset, 0)
+      assert.ok((await reader.read('historical', 0, { recordCountMax: 1, bytesMax: 1 })).firstOffset > 0)
+      await untilTaken(writer, encodedEvents([padded(0, 200_000)]).bytes.length, 'historical')
+    })
+
     it('has the same records after what is complete was packed, at any place and with any limits', async t => {
       let nowMs = 1_000
       const { writer, reader } = await openedIn(t, place(t), { nowMs: () => nowMs, segmentBytesMax: 200_000 })
@@ -377,11 +400,11 @@ async function fillUp(writer: EventLogWriter, onAcknowledged: () => void): Promi
 }
 
 /** Room is looked up now and then, not at every append. */
-async function untilTaken(writer: EventLogWriter, bytes: number): Promise<void> {
+async function untilTaken(writer: EventLogWriter, bytes: number, lane: LogLane = 'main'): Promise<void> {
   assert.ok(bytes > 0)
   for (;;) {
     try {
-      return await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+      return await writer.append(lane, encodedEvents([aCapturedEvent(1)]))
     } catch (error) {
       if (!(error instanceof PortError && error.code === 'full')) throw error
       await new Promise(resolve => setTimeout(resolve, 20))

@@ -60,6 +60,7 @@ export interface CaptureServerOptions {
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlog?: ProjectBacklog
+  readonly importBacklog?: ProjectBacklog
 }
 
 export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
@@ -95,6 +96,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     }),
     eventLog: options.wrapLog?.(log) ?? log,
     ...(options.backlog !== undefined && { backlog: options.backlog }),
+    ...(options.importBacklog !== undefined && { importBacklog: options.importBacklog }),
     clock,
     metrics,
     logger,

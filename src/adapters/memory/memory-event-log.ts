@@ -46,15 +46,21 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
   }
 
   const room = () => {
-    const bytes = logLanes.reduce((sum, lane) => sum + laneBytes(lane), 0)
-    const isShort = bytes > logBytesMax * (7 / 8)
-    return { bytes, bytesMax: logBytesMax, freeBytes: Number.POSITIVE_INFINITY, freeBytesMin: 0, isShort }
+    const importBytes = laneBytes('historical')
+    const importBytesMax = logBytesMax / 2
+    const bytes = laneBytes('main') + importBytes
+    return {
+      ...{ bytes, bytesMax: logBytesMax, freeBytes: Number.POSITIVE_INFINITY, freeBytesMin: 0 },
+      isShort: bytes > logBytesMax * (7 / 8),
+      ...{ importBytes, importBytesMax, areImportsShort: importBytes > importBytesMax * (7 / 8) },
+    }
   }
 
   async function append(lane: LogLane, { bytes }: EncodedRecords): Promise<void> {
     if (closed) throw new PortError('event-log', 'unavailable', new Error('the log is closed'))
-    const used = logLanes.reduce((sum, each) => sum + laneBytes(each), 0)
-    if (used + bytes.length > logBytesMax) throw new PortError('event-log', 'full')
+    const { bytes: used, importBytes, importBytesMax } = room()
+    const isShareFull = lane === 'historical' && importBytes + bytes.length > importBytesMax
+    if (isShareFull || used + bytes.length > logBytesMax) throw new PortError('event-log', 'full')
     const places = sealRecords(bytes)
     const newest = segmentsOf(lane).at(-1)!
     const isFull = newest.records.length > 0 && bytesOf(newest.records) >= segmentBytesMax
@@ -123,8 +129,9 @@ export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWr
     room: async () => room(),
     makeRoom: async processed => {
       let deletedSegmentCount = 0
-      while (room().isShort) {
-        const deletable = logLanes.filter(lane => (segmentsOf(lane)[1]?.firstOffset ?? Infinity) <= processed[lane])
+      for (let look = room(); look.isShort || look.areImportsShort; look = room()) {
+        const lanes = look.isShort ? logLanes : (['historical'] as const)
+        const deletable = lanes.filter(lane => (segmentsOf(lane)[1]?.firstOffset ?? Infinity) <= processed[lane])
         const newestOf = (lane: LogLane) => segmentsOf(lane)[0]!.records.at(-1)!.appendedAtMs
         const [oldest] = deletable.sort((one, other) => newestOf(one) - newestOf(other))
         if (oldest === undefined) break

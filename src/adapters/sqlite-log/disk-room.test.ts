@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -29,5 +29,31 @@ describe('room for the log', () => {
     room.wrote(600)
     assert.match(room.refusal(600)!, /PENNON_LOG_MAX_BYTES/)
     assert.equal(room.refusal(400), null)
+  })
+
+  it('gives imports half of the log at most, and live events what is left', t => {
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    const room = () => new DiskRoom({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
+    assert.equal(room().importRefusal(500), null)
+    assert.match(room().importRefusal(501)!, /half of PENNON_LOG_MAX_BYTES/)
+    writeFileSync(join(folder, 'main', 'segment'), Buffer.alloc(450))
+    assert.equal(room().importRefusal(500), null, 'live events do not take of the share of imports')
+    writeFileSync(join(folder, 'historical', 'segment'), Buffer.alloc(450))
+    assert.equal(room().importRefusal(50), null)
+    assert.match(room().importRefusal(51)!, /half of PENNON_LOG_MAX_BYTES/)
+    assert.equal(room().refusal(100), null)
+  })
+
+  it('gives imports no more of the disk than they leave free above the reserve', t => {
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
+    t.after(() => rmSync(folder, { recursive: true }))
+    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    const { bavail, bsize } = statfsSync(folder)
+    const aboveReserve = 64 * 1024 * 1024
+    const limits = { folder, logBytesMax: 10 ** 15, minFreeBytes: bavail * bsize - aboveReserve }
+    assert.match(new DiskRoom(limits).importRefusal(48 * 1024 * 1024)!, /of the disk/)
+    assert.equal(new DiskRoom(limits).refusal(1024 * 1024), null)
   })
 })

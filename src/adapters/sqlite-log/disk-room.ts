@@ -1,9 +1,9 @@
-// Whether the log may grow: its own limit and what is free on the disk. Looked up at most once a second, because several
-// processes fill and empty the same folder, and counted along in between.
+// Whether the log may grow: its own limit and what is free on the disk. Imports may take half of either, so that whoever
+// imports can never have live events refused. Looked up at most once a second, because several processes fill and empty the
+// same folder, and counted along in between.
 
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import { logLanes } from '#core/events/captured-event.ts'
 import type { LogRoom } from '#ports/event-log.ts'
 import { folderBytes } from './segment-file.ts'
 
@@ -23,14 +23,29 @@ const lookAgainWhenFullAfterMs = 200
 /** The share of each limit that is kept free for what is written before the next look. */
 const headroomShare = 1 / 8
 
+/** What imports may take of the log's limit, and of the disk that would be free above the reserve without them. */
+const importShare = 1 / 2
+
 /** @throws system errors. */
 export function lookAtRoom({ folder, logBytesMax, minFreeBytes }: RoomLimits): LogRoom {
-  let bytes = 0
-  for (const lane of logLanes) bytes += folderBytes(join(folder, lane))
+  const importBytes = folderBytes(join(folder, 'historical'))
+  const bytes = folderBytes(join(folder, 'main')) + importBytes
   const disk = statfsSync(folder)
   const freeBytes = disk.bavail * disk.bsize
   const isShort = bytes > logBytesMax * (1 - headroomShare) || freeBytes < minFreeBytes * (1 + headroomShare)
-  return { bytes, bytesMax: logBytesMax, freeBytes, freeBytesMin: minFreeBytes, isShort }
+  const importBytesMax = Math.min(logBytesMax, Math.max(0, freeBytes - minFreeBytes) + importBytes) * importShare
+  const areImportsShort = importBytes > importBytesMax * (1 - headroomShare)
+  const freeBytesMin = minFreeBytes
+  return {
+    bytes,
+    bytesMax: logBytesMax,
+    freeBytes,
+    freeBytesMin,
+    isShort,
+    importBytes,
+    importBytesMax,
+    areImportsShort,
+  }
 }
 
 export class DiskRoom {
@@ -40,6 +55,8 @@ export class DiskRoom {
   #logLeftBytes = 0
   /** What the disk has free above `minFreeBytes`. */
   #diskLeftBytes = 0
+  /** What imports may still take. */
+  #importLeftBytes = 0
 
   constructor(options: RoomLimits) {
     this.#options = options
@@ -47,30 +64,40 @@ export class DiskRoom {
 
   /** Null when so many bytes may be written, else what stands against it. */
   refusal(bytes: number): string | null {
-    const sinceMs = performance.now() - this.#lookedAtMs
-    if (sinceMs >= (bytes > this.#leftBytes ? lookAgainWhenFullAfterMs : lookAgainAfterMs)) this.#look()
-    if (bytes <= this.#leftBytes) return null
+    this.#lookAgain(bytes > Math.min(this.#logLeftBytes, this.#diskLeftBytes))
     const { logBytesMax, minFreeBytes } = this.#options
     const isLogFull = bytes > this.#logLeftBytes
     const isDiskFull = bytes > this.#diskLeftBytes
+    if (!isLogFull && !isDiskFull) return null
     const log = `the log has reached its limit, PENNON_LOG_MAX_BYTES, of ${logBytesMax} bytes`
     const disk = `fewer than PENNON_MIN_FREE_BYTES, ${minFreeBytes} bytes, are free on the disk`
     return isLogFull && isDiskFull ? `${log}, and ${disk}` : isLogFull ? log : disk
   }
 
+  /** The same where the log has room, but imports may have taken their share of it. */
+  importRefusal(bytes: number): string | null {
+    this.#lookAgain(bytes > this.#importLeftBytes)
+    if (bytes <= this.#importLeftBytes) return null
+    return (
+      'imports have taken their share of the log, which is half of PENNON_LOG_MAX_BYTES, or of the disk above ' +
+      'PENNON_MIN_FREE_BYTES where that is less; live events are still accepted'
+    )
+  }
+
+  /** By whoever asked for room: an import takes of its share as well. */
   wrote(bytes: number): void {
     this.#logLeftBytes -= bytes
     this.#diskLeftBytes -= bytes
+    this.#importLeftBytes -= bytes
   }
 
-  get #leftBytes(): number {
-    return Math.min(this.#logLeftBytes, this.#diskLeftBytes)
-  }
-
-  #look(): void {
-    const { bytes, bytesMax, freeBytes, freeBytesMin } = lookAtRoom(this.#options)
+  #lookAgain(isShort: boolean): void {
+    const sinceMs = performance.now() - this.#lookedAtMs
+    if (sinceMs < (isShort ? lookAgainWhenFullAfterMs : lookAgainAfterMs)) return
+    const { bytes, bytesMax, freeBytes, freeBytesMin, importBytes, importBytesMax } = lookAtRoom(this.#options)
     this.#logLeftBytes = bytesMax - bytes
     this.#diskLeftBytes = freeBytes - freeBytesMin
+    this.#importLeftBytes = importBytesMax - importBytes
     this.#lookedAtMs = performance.now()
   }
 }

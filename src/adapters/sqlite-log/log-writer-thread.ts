@@ -72,10 +72,10 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   function append(message: ToLogThread & { kind: 'append' }): FromLogThread {
     if (reported.state === 'files_gone') return { kind: 'failed', code: 'unavailable', message: reported.reason }
     try {
-      const refusal = room.refusal(message.bytes)
-      if (refusal !== null) {
-        report({ state: 'full', reason: refusal })
-        return { kind: 'failed', code: 'full', message: refusal }
+      const full = fullness(message.bytes)
+      if (full !== null) {
+        report(full)
+        return { kind: 'failed', code: 'full', message: full.reason }
       }
       appender.append(message.runs, message.nowMs)
       room.wrote(message.bytes)
@@ -93,11 +93,18 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
       appender.check()
       if (isFailing) appender.probe()
       isFailing = false
-      const refusal = room.refusal(roomToReport)
-      report(refusal === null ? ok : { state: 'full', reason: refusal })
+      report(fullness(roomToReport) ?? ok)
     } catch (error) {
       reportFailure(error)
     }
+  }
+
+  /** Null when so many bytes may be appended. */
+  function fullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
+    const reason = room.refusal(bytes)
+    if (reason !== null) return { state: 'full', reason }
+    const importReason = options.lane === 'historical' ? room.importRefusal(bytes) : null
+    return importReason === null ? null : { state: 'imports_full', reason: importReason }
   }
 
   /** @returns what was reported. */

@@ -71,8 +71,8 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogRe
     makeRoom: processed =>
       patiently(() => {
         let deletedSegmentCount = 0
-        while (lookAtRoom(limits).isShort) {
-          const oldest = logLanes
+        for (let lanes = shortLanes(limits); lanes.length > 0; lanes = shortLanes(limits)) {
+          const oldest = lanes
             .flatMap(lane => laneReader(lane).oldestProcessed(processed[lane]) ?? [])
             .sort((one, other) => one.newestAppendMs - other.newestAppendMs)[0]
           if (oldest === undefined) break
@@ -91,6 +91,12 @@ export function openSqliteLogReader(options: SqliteLogReaderOptions): EventLogRe
       lanes.clear()
     },
   }
+}
+
+/** The lanes that have something to give up, when it is processed. */
+function shortLanes(limits: RoomLimits): readonly LogLane[] {
+  const { isShort, areImportsShort } = lookAtRoom(limits)
+  return isShort ? logLanes : areImportsShort ? ['historical'] : []
 }
 
 class LaneReader {

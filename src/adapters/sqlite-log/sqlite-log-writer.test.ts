@@ -186,6 +186,17 @@ describe('sqlite-log writer', () => {
     await assert.rejects(openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9 }), { code: 'unavailable' })
   })
 
+  it('says that imports have taken their share, which live events are not refused for', async t => {
+    const { writer } = await openedWriter(t, { logBytesMax: 10_000_000, lanes: ['main', 'historical'] })
+    const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ pad: 'x'.repeat(200_000) }) })
+    const fill = async () => {
+      for (let n = 0; n < 50; n++) await writer.append('historical', encodedEvents([large]))
+    }
+    await assert.rejects(fill(), { code: 'full' })
+    assert.equal(writer.condition().state, 'imports_full')
+    await writer.append('main', encodedEvents([aCapturedEvent(2)]))
+  })
+
   it('opens a lane that holds nothing with its first append, and one that holds something at the start', async t => {
     const folder = tempDir(t)
     const lanes: SqliteLogWriterOptions['lanes'] = ['main', 'historical']

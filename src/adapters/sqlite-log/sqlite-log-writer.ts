@@ -47,7 +47,7 @@ export interface SqliteLogWriter extends EventLogWriter, EventLogHealth {
 }
 
 const MiB = 1024 * 1024
-const worstFirst = ['files_gone', 'unavailable', 'full'] as const
+const worstFirst = ['files_gone', 'unavailable', 'full', 'imports_full'] as const
 /** One line per lane and this long while appends fail. */
 const complaintPauseMs = 60_000
 

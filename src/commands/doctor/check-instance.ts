@@ -40,12 +40,14 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     const {
       capture_reason: captureReason,
       processing_reason: processingReason,
+      imports_refused: importsRefused,
       lost_records: lostCount = 0,
     } = readiness
     const reasons = [captureReason, processingReason].filter(reason => reason !== undefined).join('; ')
     if (troubles.length === 0 && lostCount > 0)
       return bad('instance', `${running}; ${lostCount} accepted records of its log are missing`, lostRemedy)
-    if (troubles.length === 0) return good('instance', `${running}; flags, capture and processing are ok`)
+    const imports = importsRefused === undefined ? '' : `; imports are refused for now: ${importsRefused}`
+    if (troubles.length === 0) return good('instance', `${running}; flags, capture and processing are ok${imports}`)
     const found = `${running}; ${troubles.map(([part, state]) => `${part}: ${state}`).join(', ')}${reasons === '' ? '' : ` (${reasons})`}`
     return bad('instance', found, troubles.map(([part, state]) => remedyOf(part, state)).join('; '))
   } catch (cause) {

@@ -16,6 +16,8 @@ export interface Readiness {
   readonly capture_reason?: string
   /** The same of `processing`, where it does not for lack of the state's files. */
   readonly processing_reason?: string
+  /** A sentence for people, there only while imports are refused and live events are not. */
+  readonly imports_refused?: string
   /** There only while the primary database answers for the replica of `DATABASE_READ_URL`. */
   readonly read_replica?: 'unavailable'
   /** Accepted events that the log has lost since somebody last removed its list of them; there only where there are some. */

@@ -1,0 +1,48 @@
+// What a project may have waiting for the worker, of live events and of imports, by what is answered and appended.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createProjectBacklog } from '#services/project-backlog.ts'
+import { startCaptureServer, testToken } from '../support/capture-server.ts'
+
+const backlogOf = (unitsMax: number) =>
+  createProjectBacklog({
+    processedUntilMs: () => 0,
+    isProcessing: () => true,
+    hasOtherProjects: () => true,
+    clock: { nowMs: () => 1_000 },
+    unitsMax,
+  })
+
+const batchOf = (count: number, others: object = {}) =>
+  JSON.stringify({
+    api_key: testToken,
+    ...others,
+    batch: Array.from({ length: count }, (_, n) => ({ event: 'e', distinct_id: `d${n}` })),
+  })
+
+describe('what a project has waiting', () => {
+  it('is bounded for imports as for live events, each for itself', async t => {
+    const server = await startCaptureServer(t, { backlog: backlogOf(10), importBacklog: backlogOf(100) })
+    const send = async (body: string) => (await server.post('/batch/', body)).status
+    const anImport = { historical_migration: true }
+    assert.equal(await send(batchOf(60, anImport)), 200)
+    assert.equal(await send(batchOf(60, anImport)), 503)
+    assert.equal(await send(batchOf(20, anImport)), 200)
+    assert.equal(await send(batchOf(60, anImport)), 503)
+    assert.equal(await send(batchOf(10)), 200, 'live events are counted apart')
+    assert.equal(await send(batchOf(1)), 503)
+    assert.equal((await server.records()).events.length, 90)
+  })
+
+  it('counts nothing of a request that is refused for its imports alone', async t => {
+    const backlog = backlogOf(10)
+    const refusing = { take: () => null, settle: () => assert.fail('nothing was taken') }
+    const server = await startCaptureServer(t, { backlog, importBacklog: refusing, rerouteOlderThanDays: 1 })
+    const old = { event: 'e', distinct_id: 'd', timestamp: '2020-01-01T00:00:00Z' }
+    const mixed = JSON.stringify({ api_key: testToken, batch: [old, { event: 'e', distinct_id: 'd' }] })
+    assert.equal((await server.post('/batch/', mixed)).status, 503)
+    assert.equal((await server.records()).events.length, 0)
+    assert.equal((await server.post('/batch/', batchOf(20))).status, 200, 'nothing else waits')
+  })
+})
