@@ -80,7 +80,7 @@ export interface ServiceOptions extends FrontOverrides, FrontStart {
   readonly geoipTable?: GeoipTable
   /** False: no worker is started, the log is processed elsewhere or not at all. */
   readonly runsWorker?: boolean
-  /** Another instance has taken the state over; has to stop this one. Gets a line for people. */
+  /** Another instance has taken the state or the data folder over; has to stop this one. Gets a line for people. */
   readonly onSuperseded?: (line: string) => void
 }
 
@@ -100,14 +100,18 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   // Files hold people's data, and a folder that was there before may be open to others. Children inherit it.
   process.umask(0o077)
   const locked = await acquireDataLock(config.dataFolder, {
+    command: 'serve',
     waitMsMax: lockWaitMs,
     onWaiting: () => logger.warn('the data folder is in use; waiting up to 10 s for its holder to end'),
+    onCopying: line => logger.warn(line),
   })
   if (!locked.ok) {
     geoip.value?.close()
     return locked
   }
   const lock = locked.value
+  const onSuperseded = options.onSuperseded ?? ((line: string) => logger.error(line))
+  lock.watch({ retaken: line => logger.error(line), lost: onSuperseded })
 
   let processing: ProcessingState = 'starting'
   const processedUntilMs = new Map<LogLane, number>()
@@ -190,7 +194,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       await openInstanceState(config, logger, {
         waitMsMax: lockWaitMs,
         onWaiting: () => logger.warn('the database is in use; waiting up to 10 s for its holder to end'),
-        onSuperseded: options.onSuperseded ?? (line => logger.error(line)),
+        onSuperseded,
       }),
     )
     management = state.management

@@ -17,7 +17,7 @@ import { syncFolder } from '#adapters/sqlite-log/segment-file.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Config } from '../config.ts'
-import { acquireDataLock, type DataLock, tryFileLock } from '../processes/data-lock.ts'
+import { acquireDataLock, type DataLock, readLockHolder, tryFileLock } from '../processes/data-lock.ts'
 import { version } from '../version.ts'
 import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
 import { HeldSegments } from './held-segments.ts'
@@ -98,7 +98,7 @@ async function backUpOrThrow(
   if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
     throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
   const drafts = takeDraftFolder(file, undo)
-  const lock = await acquireDataLock(dataFolder, { waitMsMax: 0 })
+  const lock = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
   if (lock.ok) undo.push(lock.value.release)
 
   const segments = new HeldSegments(logFolder(config))
@@ -181,6 +181,9 @@ async function findEvents(dataFolder: string, lock: Result<DataLock, string>): P
     removeAbandonedFreezes(dataFolder)
     return stoppedEventFiles(dataFolder)
   }
+  // No engine answers beside another backup or a restore of a stopped instance.
+  if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
+    throw new BackupRefused(`There is no backup: ${lock.error}`)
   for (let attempt = 1; ; attempt++) {
     try {
       return await holdFreeze(dataFolder)

@@ -30,7 +30,7 @@ export async function restore(
   const { dataFolder } = config
   const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
   if (bytesInAll === undefined) return err(`There is no ${file}.`)
-  const locked = await acquireDataLock(dataFolder, { waitMsMax: 0 })
+  const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked
   const unpacked = join(dataFolder, 'restoring')
   try {

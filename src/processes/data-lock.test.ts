@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -19,6 +19,7 @@ function leaveLockFile(folder: string, pid: number, children: Record<string, num
 async function takesAtOnce(folder: string): Promise<void> {
   let hasWaited = false
   const locked = await acquireDataLock(folder, {
+    command: 'serve',
     waitMsMax: 1_000,
     onWaiting: () => {
       hasWaited = true
@@ -45,8 +46,8 @@ async function lockingProcess(t: TestContext, code: string): Promise<ChildProces
   return child
 }
 
-const holding = (folder: string) =>
-  `const held = await lock.acquireDataLock(${JSON.stringify(folder)}, { waitMsMax: 0 }); if (!held.ok) throw new Error(held.error)`
+const holding = (folder: string, command = 'serve') =>
+  `const held = await lock.acquireDataLock(${JSON.stringify(folder)}, { command: '${command}', waitMsMax: 0 }); if (!held.ok) throw new Error(held.error)`
 const asChild = (folder: string) => `lock.shareDataLock(${JSON.stringify(folder)})`
 
 describe('the lock of a data folder', () => {
@@ -84,12 +85,16 @@ describe('the lock of a data folder', () => {
   it('is held as long as its process lives, however that dies', async t => {
     const folder = tempDir(t)
     const holder = await lockingProcess(t, holding(folder))
-    const refused = await acquireDataLock(folder, { waitMsMax: 0 })
+    const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(!refused.ok)
     assert.match(refused.error, new RegExp(`in use by process ${holder.pid} .*PENNON_DATA`))
     assert.equal(readLockHolder(folder)?.pid, holder.pid)
 
-    const waiting = acquireDataLock(folder, { waitMsMax: 10_000, onWaiting: () => holder.kill('SIGKILL') })
+    const waiting = acquireDataLock(folder, {
+      command: 'serve',
+      waitMsMax: 10_000,
+      onWaiting: () => holder.kill('SIGKILL'),
+    })
     const taken = await waiting
     assert.ok(taken.ok)
     taken.value.release()
@@ -101,7 +106,7 @@ describe('the lock of a data folder', () => {
     const folder = tempDir(t)
     await lockingProcess(t, holding(folder))
     leaveLockFile(folder, process.pid, {})
-    const refused = await acquireDataLock(folder, { waitMsMax: 0 })
+    const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(!refused.ok)
     assert.match(refused.error, new RegExp(`in use by process ${process.pid} of another container or host`))
   })
@@ -111,17 +116,21 @@ describe('the lock of a data folder', () => {
     await takesAtOnce(folder)
     const child = await lockingProcess(t, asChild(folder))
     leaveLockFile(folder, 2 ** 30, { work: child.pid! })
-    const refused = await acquireDataLock(folder, { waitMsMax: 100 })
+    const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 100 })
     assert.ok(!refused.ok)
     assert.match(refused.error, new RegExp(`in use by .* was killed: process ${child.pid} \\(work\\)\\. .*PENNON_DATA`))
-    const taken = await acquireDataLock(folder, { waitMsMax: 10_000, onWaiting: () => child.kill('SIGKILL') })
+    const taken = await acquireDataLock(folder, {
+      command: 'serve',
+      waitMsMax: 10_000,
+      onWaiting: () => child.kill('SIGKILL'),
+    })
     assert.ok(taken.ok, 'it takes the folder once the last one has ended')
     taken.value.release()
   })
 
   it('lets children share it while their front holds it', async t => {
     const folder = tempDir(t)
-    const held = await acquireDataLock(folder, { waitMsMax: 0 })
+    const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
     assert.ok(held.ok)
     t.after(() => held.value.release())
     await Promise.all([lockingProcess(t, asChild(folder)), lockingProcess(t, asChild(folder))])
@@ -150,5 +159,69 @@ describe('the lock of a data folder', () => {
     const folder = tempDir(t)
     await takesAtOnce(folder)
     assert.equal(existsSync(join(folder, 'lock')), false)
+  })
+
+  it('is waited for as long as a backup has it, which is named, and no longer than asked for without that', async t => {
+    const folder = tempDir(t)
+    const holder = await lockingProcess(t, holding(folder, 'backup'))
+    const refused = await acquireDataLock(folder, { command: 'restore', waitMsMax: 0 })
+    assert.ok(!refused.ok)
+    assert.match(refused.error, new RegExp(`in use by process ${holder.pid} \\(pennon backup\\)\\. Wait for its end`))
+    assert.equal(readLockHolder(folder)?.command, 'backup')
+    const lines: string[] = []
+    const taken = await acquireDataLock(folder, {
+      ...{ command: 'serve', waitMsMax: 0, onWaiting: () => undefined },
+      onCopying: line => {
+        lines.push(line)
+        holder.kill('SIGKILL')
+      },
+    })
+    assert.ok(taken.ok, taken.ok ? '' : taken.error)
+    taken.value.release()
+    assert.equal(lines.length, 1)
+    assert.match(lines[0]!, new RegExp(`process ${holder.pid} \\(pennon backup\\); waiting`))
+  })
+
+  it('is taken anew when its file was removed while it was held', async t => {
+    const folder = tempDir(t)
+    const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
+    assert.ok(held.ok)
+    t.after(() => held.value.release())
+    const lines: string[] = []
+    held.value.watch({ retaken: line => lines.push(line), lost: line => assert.fail(line) })
+    for (let count = 1; count <= 2; count++) {
+      rmSync(join(folder, 'lock.db'))
+      await eventually(() => lines.length === count)
+      assert.match(lines.at(-1)!, /lock\.db was removed or replaced while it was in use/)
+      const refused = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
+      assert.ok(!refused.ok)
+    }
+  })
+
+  it('is told of as lost, once, when another process has taken the file that was made in its place', async t => {
+    const folder = tempDir(t)
+    const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
+    assert.ok(held.ok)
+    rmSync(join(folder, 'lock.db'))
+    const other = await lockingProcess(t, holding(folder))
+    const lines: string[] = []
+    held.value.watch({ retaken: line => assert.fail(line), lost: line => lines.push(line) })
+    await eventually(() => lines.length > 0)
+    assert.match(lines[0]!, new RegExp(`process ${other.pid} \\(pennon serve\\) has taken the data folder`))
+    held.value.setChild('work', 1)
+    held.value.release()
+    assert.equal(readLockHolder(folder)?.pid, other.pid, 'the file names the other')
+  })
+
+  it('is held by a child whose file was removed', async t => {
+    const folder = tempDir(t)
+    await takesAtOnce(folder)
+    await lockingProcess(t, asChild(folder))
+    rmSync(join(folder, 'children.db'))
+    await eventually(async () => {
+      const taken = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
+      if (taken.ok) taken.value.release()
+      return !taken.ok
+    })
   })
 })

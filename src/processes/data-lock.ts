@@ -3,7 +3,7 @@
 // So a start waits for what a killed instance left behind. The text file `lock` names processes for people and decides
 // nothing: numbers of processes are given again, and a zombie has one too.
 
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -13,26 +13,48 @@ import { err, ok, type Result } from '#core/result.ts'
 export interface DataLock {
   /** Names a child in the lock file, for messages. */
   setChild(process: string, pid: number | null): void
+  /**
+   * Looks once a second whether the file of the lock still has its name, since a start would make another and take that.
+   * @param on.retaken gets a line for people when the file was gone and is locked anew.
+   * @param on.lost gets one, once, when another process was faster: this one has no right to the folder any more.
+   */
+  watch(on: { retaken: (line: string) => void; lost: (line: string) => void }): void
   release(): void
 }
+
+/** What has the folder for itself: an instance, or a command that needs it to stand still. */
+export type LockCommand = 'serve' | 'backup' | 'restore'
 
 /** As the lock file has it: process ids in the holder's own numbering, which may be that of a container. */
 export interface LockHolder {
   readonly pid: number
   readonly host: string | null
+  readonly command: LockCommand
   readonly children: Record<string, number>
 }
 
 /** Longer than a start looks at the children's lock. */
 const childWaitMs = 5_000
+const lookMs = 1_000
+/** A copy takes minutes. */
+const copyLookMs = 250
+
+export interface AcquireOptions {
+  readonly command: LockCommand
+  /** How long to wait for a holder that is going away. */
+  readonly waitMsMax: number
+  readonly onWaiting?: () => void
+  /** Given: waits as long as a backup or a restore has the folder, which ends by itself. Gets a line that names it. */
+  readonly onCopying?: (line: string) => void
+}
 
 /**
- * Takes the folder, creating it when missing. Waits up to `waitMsMax` for a holder that is going away.
+ * Takes the folder, creating it when missing.
  * @returns one line for a person when the folder cannot be written or stays in use.
  */
 export async function acquireDataLock(
   dataFolder: string,
-  options: { waitMsMax: number; onWaiting?: () => void },
+  { command, waitMsMax, onWaiting, onCopying }: AcquireOptions,
 ): Promise<Result<DataLock, string>> {
   try {
     makeFolder(dataFolder)
@@ -42,18 +64,28 @@ export async function acquireDataLock(
       `The data folder ${dataFolder} cannot be written (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
     )
   }
-  const deadline = performance.now() + options.waitMsMax
+  let deadline = performance.now() + waitMsMax
   let instance: Database.Database | null = null
   try {
-    for (let isWaiting = false; ; isWaiting = true) {
+    for (let [isWaiting, isCopying] = [false, false]; ; ) {
       instance ??= tryLock(instanceLockOf(dataFolder), exclude)
       const children = instance && tryLock(childrenLockOf(dataFolder), exclude)
       if (instance !== null && children !== null) {
         children.close()
-        return ok(heldLock(dataFolder, instance))
+        return ok(heldLock(dataFolder, instance, command))
+      }
+      const holder = instance === null ? readLockFile(dataFolder) : null
+      if (onCopying !== undefined && holder !== null && holder.command !== 'serve') {
+        if (!isCopying)
+          onCopying(`the data folder is in use by ${nameForPeople(holder)}; waiting for its end, however long it takes`)
+        isCopying = true
+        await sleep(copyLookMs)
+        deadline = performance.now() + waitMsMax
+        continue
       }
       if (performance.now() > deadline) break
-      if (!isWaiting) options.onWaiting?.()
+      if (!isWaiting) onWaiting?.()
+      isWaiting = true
       await sleep(50)
     }
   } catch (cause) {
@@ -74,13 +106,24 @@ export async function acquireDataLock(
  * @throws when the lock cannot be taken.
  */
 export function shareDataLock(dataFolder: string): void {
-  shared.push(lock(childrenLockOf(dataFolder), share, { timeout: childWaitMs }))
+  const path = childrenLockOf(dataFolder)
+  let database = lock(path, share, { timeout: childWaitMs })
+  let inode = inodeAt(path)
+  // A file that was removed keeps no start away: the next one would begin beside this process.
+  setInterval(() => {
+    try {
+      if (inodeAt(path) === inode) return
+      const again = lock(path, share, { timeout: 0 })
+      database.close()
+      database = again
+      inode = inodeAt(path)
+    } catch {
+      // A start looks at it, or the disk does not answer: tried again in a second.
+    }
+  }, lookMs).unref()
   const parent = process.env.PENNON_SERVE_PID
   if (parent !== undefined && Number(parent) !== process.ppid) process.exit(0)
 }
-
-/** Open for as long as this process lives: a connection that is collected gives its lock back. */
-const shared: Database.Database[] = []
 
 /** Who holds a folder right now; null when no instance does. Changes nothing. @throws when that cannot be seen. */
 export function readLockHolder(dataFolder: string): LockHolder | null {
@@ -88,7 +131,7 @@ export function readLockHolder(dataFolder: string): LockHolder | null {
   if (!existsSync(path)) return null
   const free = tryLock(path, share, { readonly: true })
   free?.close()
-  return free === null ? (readLockFile(dataFolder) ?? { pid: 0, host: null, children: {} }) : null
+  return free === null ? (readLockFile(dataFolder) ?? { pid: 0, host: null, command: 'serve', children: {} }) : null
 }
 
 /** A lock of another file, which is made when missing. @returns what gives it back; null when another process has it. */
@@ -118,11 +161,17 @@ function makeFolder(path: string): void {
   mkdirSync(path, { mode: 0o700 })
 }
 
-function heldLock(dataFolder: string, database: Database.Database): DataLock {
+function heldLock(dataFolder: string, taken: Database.Database, command: LockCommand): DataLock {
   const path = join(dataFolder, 'lock')
+  const lockPath = instanceLockOf(dataFolder)
+  let database = taken
+  let inode = inodeAt(lockPath)
+  let isLost = false
+  let timer: NodeJS.Timeout | undefined
   const children: Record<string, number> = {}
   const write = () => {
-    const holder: LockHolder = { pid: process.pid, host: hostname(), children }
+    if (isLost) return // the file names another process
+    const holder: LockHolder = { pid: process.pid, host: hostname(), command, children }
     try {
       writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     } catch {
@@ -137,9 +186,32 @@ function heldLock(dataFolder: string, database: Database.Database): DataLock {
       else children[name] = pid
       write()
     },
+    watch: ({ retaken, lost }) => {
+      timer = setInterval(() => {
+        try {
+          if (inodeAt(lockPath) === inode) return
+          const again = tryLock(lockPath, exclude)
+          if (again === null) {
+            isLost = true
+            clearInterval(timer)
+            lost(lostLine(dataFolder))
+            return
+          }
+          database.close()
+          database = again
+          inode = inodeAt(lockPath)
+        } catch {
+          return // the folder is away, or the disk does not answer: tried again in a second
+        }
+        write()
+        retaken(`${lockPath} was removed or replaced while it was in use; it is locked again`)
+      }, lookMs)
+      timer.unref()
+    },
     release: () => {
+      clearInterval(timer)
       try {
-        rmSync(path, { force: true })
+        if (!isLost) rmSync(path, { force: true })
       } catch {
         // The disk is read-only. The file then names a process that has ended, and a start asks the lock, not this file.
       }
@@ -174,11 +246,23 @@ function lock(path: string, statement: string, options: Database.Options): Datab
   }
 }
 
+/** @returns 0 when there is no such file. @throws when that cannot be found out. */
+function inodeAt(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
+}
+
+function lostLine(dataFolder: string): string {
+  const holder = readLockFile(dataFolder)
+  const who = holder === null || holder.pid === process.pid ? 'another process' : nameForPeople(holder)
+  return `${instanceLockOf(dataFolder)} was removed while it was in use, and ${who} has taken the data folder; this instance ends, since two on one folder lose events`
+}
+
 function readLockFile(dataFolder: string): LockHolder | null {
   try {
     const value = JSON.parse(readFileSync(join(dataFolder, 'lock'), 'utf8')) as Partial<LockHolder>
     if (typeof value.pid !== 'number') return null
-    return { pid: value.pid, host: value.host ?? null, children: value.children ?? {} }
+    const { pid, host = null, command = 'serve', children = {} } = value
+    return { pid, host, command, children }
   } catch {
     return null // absent, or cut short by a crash
   }
@@ -186,9 +270,14 @@ function readLockFile(dataFolder: string): LockHolder | null {
 
 function holderForPeople(holder: LockHolder | null): string {
   if (holder === null) return 'another instance. Stop it'
-  const { pid, host } = holder
-  if (canBeSeen(pid)) return `process ${pid} (pennon serve). Stop it`
-  return `process ${pid} of another container or host${host === null ? '' : ` (${host})`}. Stop that`
+  if (holder.command !== 'serve') return `${nameForPeople(holder)}. Wait for its end, or stop it`
+  return `${nameForPeople(holder)}. Stop ${canBeSeen(holder.pid) ? 'it' : 'that'}`
+}
+
+function nameForPeople({ pid, host, command }: LockHolder): string {
+  if (canBeSeen(pid)) return `process ${pid} (pennon ${command})`
+  const what = command === 'serve' ? '' : `pennon ${command}, `
+  return `${what}process ${pid} of another container or host${host === null ? '' : ` (${host})`}`
 }
 
 function childrenForPeople(holder: LockHolder | null): string {

@@ -2,12 +2,15 @@
 // anew, under a process 1 that reaps nobody, and beside what a killed front left behind.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { acquireDataLock } from '../../src/processes/data-lock.ts'
 import { childProcessesOf } from '../support/child-processes.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Pennon, startPennon } from '../support/pennon.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { startCommand } from '../support/pennon-command.ts'
+import { worksIn } from '../support/processes-in-folders.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -74,5 +77,33 @@ describe('a data folder', () => {
     process.kill(events!, 'SIGCONT')
     t.after(async () => (await second).killTree())
     await second
+  })
+
+  it('stays with its instance when the files of its locks are removed', async t => {
+    const dataFolder = tempDir(t)
+    const first = await start(t, dataFolder, [])
+    for (const name of ['lock.db', 'children.db']) rmSync(join(dataFolder, name))
+    await eventually(() => first.output().includes('lock.db was removed or replaced while it was in use'))
+    assert.match(await refusedStart(dataFolder), new RegExp(`in use by process ${first.pid} \\(pennon serve\\)`))
+    const sent = await first.post('/capture/', { api_key: testProjectKey, event: 'after', distinct_id: 'ada' })
+    assert.equal(sent.status, 200)
+    await first.caughtUp()
+    assert.equal(await first.stop(), 0)
+  })
+
+  it('is waited for while a backup has it', async t => {
+    const dataFolder = tempDir(t)
+    const backup = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
+    assert.ok(backup.ok)
+    t.after(() => backup.value.release())
+    const { child } = startCommand({ PENNON_DATA: dataFolder, PORT: '0', PENNON_LOG_LEVEL: 'warn' }, 'serve')
+    worksIn(dataFolder, child)
+    let output = ''
+    child.stdout!.on('data', chunk => {
+      output += chunk
+    })
+    await eventually(() => output.includes(`process ${process.pid} (pennon backup); waiting for its end`))
+    backup.value.release()
+    await eventually(() => output.includes('serving on'), { timeoutMs: 60_000 })
   })
 })

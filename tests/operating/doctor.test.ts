@@ -48,7 +48,7 @@ async function listening(
 
 /** As `serve` does, whose folder this would be. */
 async function holdLock(t: TestContext, folder: string): Promise<void> {
-  const held = await acquireDataLock(folder, { waitMsMax: 0 })
+  const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
   assert.ok(held.ok)
   t.after(() => held.value.release())
 }

@@ -17,6 +17,13 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
     const remedy = 'run doctor as the user that the instance runs as'
     return [bad('instance', `whether one runs cannot be seen (${reasonOf(cause)})`, remedy)]
   }
+  if (holder?.command === 'backup' || holder?.command === 'restore')
+    return [
+      good(
+        'instance',
+        `not running; process ${holder.pid} (pennon ${holder.command}) has the data folder, and a start waits for its end`,
+      ),
+    ]
   if (holder !== null) return [await runningInstance(config, holder.pid)]
   const { adminPort, host, port } = config
   return [
