@@ -14,6 +14,8 @@ import type { PersonIdOverride } from './stored-event.ts'
 export interface WorkingPerson {
   readonly uuid: string
   properties: PropertyBag
+  /** `properties` were made for this working copy, and are changed in place from then on. */
+  ownsProperties: boolean
   marks: PropertyMarks
   createdAtMs: number
   isIdentified: boolean
@@ -89,6 +91,7 @@ export class ProjectState {
     const person: WorkingPerson = {
       uuid,
       properties: profile.properties,
+      ownsProperties: false,
       marks: profile.marks,
       createdAtMs: timestampMs,
       isIdentified,
@@ -193,6 +196,7 @@ export class ProjectState {
     const kept = { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }
     return {
       ...kept,
+      ownsProperties: false,
       loadedVersion: version,
       changed: false,
       mergedInto: null,

@@ -3,13 +3,13 @@
 
 import { type JsonValue, ownValue } from '../json.ts'
 import { type ImportRegisters, joinRegisters, noRegisters, registersOf, shownRegisters } from './import-registers.ts'
-import { type Profile, ProfileDraft, type ProfileUpdate } from './profile.ts'
+import { type ChangedProfile, type Profile, ProfileDraft, type ProfileUpdate } from './profile.ts'
 
 /**
  * Applies one event of an import. Keys with a live value (unmarked, or marked `live_once`) are never touched.
  * @returns null when nothing changes. Source: docs/wire/import.md 3.4 R3–R6, R8.
  */
-export function applyImportUpdate(before: Profile, update: ProfileUpdate): Profile | null {
+export function applyImportUpdate(before: Profile, update: ProfileUpdate): ChangedProfile | null {
   const draft = new ProfileDraft(before)
   const { timestampMs, uuid, importJobId, set, setOnce } = update
   if (setOnce !== null)

@@ -111,6 +111,7 @@ function mergePersons(state: ProjectState, survivor: WorkingPerson, other: Worki
   const merged = mergeProfiles(survivor, other)
   const profile = exceedsPersonLimit(JSON.stringify(merged.properties)) ? trimProfile(merged) : merged
   survivor.properties = profile.properties
+  survivor.ownsProperties = false
   survivor.marks = profile.marks
   survivor.propertiesJson = null
   survivor.createdAtMs = Math.min(survivor.createdAtMs, other.createdAtMs)

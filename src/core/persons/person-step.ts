@@ -6,7 +6,8 @@ import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { linkDistinctIds, type MergeRequest } from './person-merge.ts'
 import { applyPersonUpdate, createProfile, creatorKey, exceedsPersonLimit, type PersonUpdate } from './person-update.ts'
-import { emptyProfile } from './profile.ts'
+import { emptyProfile, putBack } from './profile.ts'
+import { textAfterChange } from './snapshot.ts'
 
 export interface PersonEvent extends PersonUpdate {
   readonly distinctId: string
@@ -14,6 +15,9 @@ export interface PersonEvent extends PersonUpdate {
   /** False: properties are written only to a person that the event makes. Source: docs/wire/ingestion.md 6.3, 6.6. */
   readonly writesKnownPersons: boolean
 }
+
+/** Characters of JSON text. Smaller persons are copied sooner than it is noted what changed. */
+const inPlaceFromLength = 4_096
 
 export type RaiseWarning = (type: string, details: JsonObject) => void
 
@@ -116,10 +120,14 @@ function updatePerson(
   let isTooLarge = false
   const profile = event.writesKnownPersons ? applyPersonUpdate(person, event) : null
   if (profile !== null) {
-    const propertiesJson = JSON.stringify(profile.properties)
+    const propertiesJson = textAfterChange(person.propertiesJson, profile)
     isTooLarge = exceedsPersonLimit(propertiesJson)
-    if (isTooLarge) warnOfSize(event, person.uuid, warn)
-    else {
+    if (isTooLarge) {
+      if (profile.replaced !== null) putBack(person.properties, profile.replaced)
+      warnOfSize(event, person.uuid, warn)
+    } else {
+      const isCopy = profile.properties !== person.properties
+      if (isCopy) person.ownsProperties = propertiesJson.length >= inPlaceFromLength
       person.properties = profile.properties
       person.marks = profile.marks
       person.propertiesJson = propertiesJson

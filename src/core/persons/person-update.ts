@@ -5,7 +5,15 @@ import { type JsonObject, type PropertyBag, setOwn } from '../json.ts'
 import { applyImportUpdate } from './import-update.ts'
 import { filteredProperties, mappedProperties } from './mapped-properties.ts'
 import type { PropertyMark } from './person.ts'
-import { emptyProfile, isSameValue, type Profile, ProfileDraft, type ProfileUpdate } from './profile.ts'
+import {
+  type ChangedProfile,
+  emptyProfile,
+  isSameValue,
+  noKeys,
+  type Profile,
+  ProfileDraft,
+  type ProfileUpdate,
+} from './profile.ts'
 
 export interface PersonUpdate extends ProfileUpdate {
   readonly historical: boolean
@@ -18,8 +26,11 @@ export const personPropertiesBytesMax = 655_360
 const trimTargetBytes = 524_288
 export const creatorKey = '$creator_event_uuid'
 
-/** Applies an event to an existing person. @returns null when nothing is to be written. Source: docs/wire/ingestion.md 6.6. */
-export function applyPersonUpdate(before: Profile, update: PersonUpdate): Profile | null {
+/**
+ * Applies an event to an existing person, in place where `before` owns its properties.
+ * @returns null when nothing is to be written. Source: docs/wire/ingestion.md 6.6.
+ */
+export function applyPersonUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
   return update.historical ? applyImportUpdate(before, withCreator(update)) : applyLiveUpdate(before, update)
 }
 
@@ -45,12 +56,14 @@ function withCreator(update: PersonUpdate): ProfileUpdate {
   return { ...update, setOnce: { ...update.setOnce, [creatorKey]: update.uuid } }
 }
 
-function applyLiveUpdate(before: Profile, update: PersonUpdate): Profile | null {
+function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
   const { set, setOnce, unset } = update
   if (set === null && setOnce === null && unset.length === 0) return null
   const worthWriting = update.writesFilteredKeys || changesLastingKey(before, update)
   if (!worthWriting) return null
   const draft = new ProfileDraft(before)
+  // A key that only this event brings stays, so it is asked before anything changes in place.
+  const removed = unset.length === 0 ? noKeys : unset.filter(key => Object.hasOwn(before.properties, key))
   if (setOnce !== null) {
     let mark: PropertyMark | null = null
     for (const key of Object.keys(setOnce)) {
@@ -66,8 +79,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): Profile | null 
         draft.setProperty(key, set[key]!)
       draft.removeMark(key)
     }
-  for (const key of unset) {
-    if (!Object.hasOwn(before.properties, key)) continue
+  for (const key of removed) {
     draft.removeProperty(key)
     draft.removeMark(key)
   }

@@ -2,9 +2,9 @@
 // may hold values that were not worth a write. Made from the person's text where only a few values differ.
 
 import type { WorkingPerson } from '../events/chunk-state.ts'
-import type { JsonObject, JsonValue } from '../json.ts'
+import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 import { overlay } from './mapped-properties.ts'
-import { isSameValue } from './profile.ts'
+import { type ChangedProfile, isSameValue } from './profile.ts'
 
 /** More than this and writing the whole text anew is as quick. */
 const splicedKeyCountMax = 6
@@ -29,13 +29,29 @@ export function snapshotJson(person: WorkingPerson, set: JsonObject | null): str
   return JSON.stringify(shown)
 }
 
+/** A key that JavaScript puts before all others, in ascending order. */
+const isNumberKey = /^\d+$/
+
+/**
+ * JSON text of the properties after a change, made from the text before where that is known: a few keys of a person with
+ * tens of thousands cost what they take, and not what the person takes.
+ */
+export function textAfterChange(before: string | null, { properties, replaced }: ChangedProfile): string {
+  if (before === null || replaced === null || replaced.size > splicedKeyCountMax) return JSON.stringify(properties)
+  const old: JsonObject = {}
+  for (const [key, value] of replaced) {
+    if (value !== undefined) setOwn(old, key, value)
+    else if (isNumberKey.test(key)) return JSON.stringify(properties)
+  }
+  return withValues(before, old, properties, [...replaced.keys()]) ?? JSON.stringify(properties)
+}
+
 /**
  * `json` with the values of `keys` taken from `set`; null when that is not safe by text. A quote inside a string is
- * escaped, so `{"key":` and `,"key":` are found only where a key stands, and without objects among the values only at the
- * top.
+ * escaped, so `{"key":` and `,"key":` are found only where a key stands: at the top, or in an object among the values, in
+ * which case the key has to be the only one of its name behind a comma.
  */
 function withValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
-  if (json.includes('{', 1)) return null
   let text = json
   for (const key of keys) {
     const name = JSON.stringify(key)
@@ -45,10 +61,15 @@ function withValues(json: string, properties: JsonObject, set: JsonObject, keys:
       continue
     }
     const before = `${name}:${JSON.stringify(properties[key] as JsonValue)}`
-    const at = text.startsWith(before, 1) ? 1 : text.indexOf(`,${before}`) + 1
-    if (at === 0) return null
+    const at = text.startsWith(before, 1) ? 1 : onlyPlaceOf(name, text)
+    if (at === 0 || !text.startsWith(before, at)) return null
     text = text.slice(0, at) + entry + text.slice(at + before.length)
-    if (entry.includes('{')) return null
   }
   return text
+}
+
+/** Of a key at the top of `text` that is not the first; 0 where another one may be meant. */
+function onlyPlaceOf(name: string, text: string): number {
+  const at = text.indexOf(`,${name}:`) + 1
+  return at > 0 && text.includes('{', 1) && text.includes(`,${name}:`, at) ? 0 : at
 }
