@@ -20,7 +20,8 @@ export class PortError extends Error {
 
 /** A queue of ours before the store has no place left. The store was not asked, so this says nothing about it. */
 export class QueueFullError extends PortError {
-  constructor(port: string) {
-    super(port, 'unavailable', new Error('too many calls wait'))
+  declare readonly code: 'unavailable' | 'timeout'
+  constructor(port: string, code: 'unavailable' | 'timeout' = 'unavailable') {
+    super(port, code, new Error('too many calls wait'))
   }
 }

@@ -127,7 +127,7 @@ export function guardStore(options: GuardOptions): StoreGuard {
   }
 
   function failed(cause: unknown): Loaded<never> {
-    if (cause instanceof QueueFullError) return refused('unavailable')
+    if (cause instanceof QueueFullError) return refused(cause.code)
     const code = cause instanceof PortError ? cause.code : 'corrupt'
     metrics.dependencyFailures.inc({ port, code })
     failuresInARow++

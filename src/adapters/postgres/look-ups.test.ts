@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { PortError } from '#ports/port-error.ts'
+import { PortError, QueueFullError } from '#ports/port-error.ts'
 import { lookUpTogether } from './look-ups.ts'
+
+/** Names of another project than most begin with its number. */
+const senderOf = (name: string) => (name.startsWith('2:') ? '2' : '1')
 
 /** A store whose statements are answered by hand. */
 function manualStore(underWayMax: number) {
@@ -11,7 +14,7 @@ function manualStore(underWayMax: number) {
     answer: (found: (string | PortError | null)[]) => void
     fail: (cause: unknown) => void
   }[] = []
-  const lookUps = lookUpTogether<string, string>(underWayMax, names => {
+  const lookUps = lookUpTogether<string, string>(underWayMax, senderOf, names => {
     const { promise, resolve, reject } = Promise.withResolvers<(string | PortError | null)[]>()
     asked.push({ names, answer: resolve, fail: reject })
     return promise
@@ -107,5 +110,37 @@ describe('look-ups together', () => {
     asked[0]!.fail(new PortError('state', 'unavailable'))
     const settled = await Promise.allSettled([first, ...waiting])
     assert.ok(settled.every(({ status }) => status === 'rejected'))
+  })
+
+  it('gives projects turns where more wait than one statement asks for', async () => {
+    const { asked, find } = manualStore(1)
+    const first = find('first')
+    await nextTurn()
+    const others = Array.from({ length: 2_000 }, (_, index) => find(`name ${index}`))
+    const late = ['2:a', '2:b', '2:c'].map(find)
+    asked[0]!.answer([null])
+    await first
+    await nextTurn()
+    assert.equal(asked[1]!.names.length, 500)
+    assert.deepEqual(asked[1]!.names.slice(0, 7), ['name 0', '2:a', 'name 1', '2:b', 'name 2', '2:c', 'name 3'])
+    asked[1]!.fail(new PortError('state', 'unavailable'))
+    assert.equal((await Promise.allSettled([...others, ...late])).length, 2_003)
+  })
+
+  it('refuses the last one of the project with the most when too many wait', async () => {
+    const { asked, find } = manualStore(1)
+    const first = find('first')
+    await nextTurn()
+    const waiting = Array.from({ length: 10_000 }, (_, index) => find(`name ${index}`))
+    const late = find('2:a')
+    await assert.rejects(waiting.at(-1)!, QueueFullError)
+    asked[0]!.answer([null])
+    await first
+    await nextTurn()
+    asked[1]!.answer(asked[1]!.names.map(name => name.toUpperCase()))
+    assert.equal(await late, '2:A')
+    await nextTurn()
+    asked[2]!.fail(new PortError('state', 'unavailable'))
+    assert.equal((await Promise.allSettled(waiting)).filter(({ status }) => status === 'fulfilled').length, 499)
   })
 })

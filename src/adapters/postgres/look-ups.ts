@@ -1,8 +1,10 @@
 // Look-ups by name that are answered together: all of one turn of the event loop, or all that came while the store was
-// busy, in one go. The same name asked twice is looked up once. How the store is asked is the caller's.
+// busy, in one go. The same name asked twice is looked up once. Where more wait than one go takes, projects take turns. How the store
+// is asked is the caller's.
 
 import { setImmediate as nextTurn } from 'node:timers'
-import { PortError } from '#ports/port-error.ts'
+import { FairQueue } from '#core/fair-queue.ts'
+import { PortError, QueueFullError } from '#ports/port-error.ts'
 
 export interface LookUps<Name, Found> {
   /** @param key tells names apart. @returns null when there is none; rejects when the store could not be asked. */
@@ -11,10 +13,13 @@ export interface LookUps<Name, Found> {
 
 /** Names of one statement. */
 const togetherMax = 500
-/** Look-ups that may wait for one; beyond, they fail at once, and the evaluation goes on without. */
+/** Look-ups that may wait for one; beyond, the project with the most loses its last one, whose evaluation goes on without. */
 const waitingMax = 10_000
 
 interface Waiting<Name, Found> {
+  readonly sender: string
+  readonly bytes: number
+  readonly key: string
   readonly name: Name
   readonly found: Promise<Found | null>
   readonly resolve: (found: Found | null) => void
@@ -23,13 +28,16 @@ interface Waiting<Name, Found> {
 
 /**
  * @param underWayMax how many of `findAll` may run at once.
+ * @param senderOf whose look-up it is.
  * @param findAll answers in the order of the names; a PortError in a place is that name's failure alone.
  */
 export function lookUpTogether<Name, Found>(
   underWayMax: number,
+  senderOf: (name: NoInfer<Name>) => string,
   findAll: (names: readonly Name[]) => Promise<readonly (Found | PortError | null)[]>,
 ): LookUps<Name, Found> {
-  let waiting = new Map<string, Waiting<Name, Found>>()
+  const queue = new FairQueue<Waiting<Name, Found>>({ jobCountMax: waitingMax, bytesMax: waitingMax })
+  const waiting = new Map<string, Waiting<Name, Found>>()
   let isTurnEndAwaited = false
   let underWay = 0
 
@@ -37,10 +45,13 @@ export function lookUpTogether<Name, Found>(
     find(key, name) {
       const known = waiting.get(key)
       if (known !== undefined) return known.found
-      if (waiting.size >= waitingMax)
-        return Promise.reject(new PortError('state', 'timeout', new Error('too many wait')))
       const { promise: found, resolve, reject } = Promise.withResolvers<Found | null>()
-      waiting.set(key, { name, found, resolve, reject })
+      const entry = { sender: senderOf(name), bytes: 1, key, name, found, resolve, reject }
+      waiting.set(key, entry)
+      for (const refused of queue.push(entry)) {
+        waiting.delete(refused.key)
+        refused.reject(new QueueFullError('state', 'timeout'))
+      }
       if (!isTurnEndAwaited && underWay < underWayMax) {
         isTurnEndAwaited = true
         nextTurn(endTurn)
@@ -55,14 +66,14 @@ export function lookUpTogether<Name, Found>(
   }
 
   function takeSome(): Waiting<Name, Found>[] {
-    if (waiting.size <= togetherMax) {
-      const all = [...waiting.values()]
-      waiting = new Map()
-      return all
+    const some: Waiting<Name, Found>[] = []
+    while (some.length < togetherMax) {
+      const entry = queue.shift()
+      if (entry === undefined) break
+      waiting.delete(entry.key)
+      some.push(entry)
     }
-    const some = [...waiting].slice(0, togetherMax)
-    for (const [key] of some) waiting.delete(key)
-    return some.map(([, entry]) => entry)
+    return some
   }
 
   async function askFor(entries: readonly Waiting<Name, Found>[]): Promise<void> {
@@ -77,8 +88,8 @@ export function lookUpTogether<Name, Found>(
     } catch (cause) {
       for (const entry of entries) entry.reject(cause)
       // Whoever waits would only wait as long for the same.
-      for (const entry of waiting.values()) entry.reject(cause)
-      waiting = new Map()
+      waiting.clear()
+      for (const entry of queue.clear()) entry.reject(cause)
     } finally {
       underWay--
       endTurn()

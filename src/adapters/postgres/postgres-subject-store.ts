@@ -51,6 +51,10 @@ interface GroupName {
   readonly key: string
 }
 
+function projectOf({ projectId }: { readonly projectId: number }): string {
+  return String(projectId)
+}
+
 /** What a row says: look-ups that share it may want different properties of it. */
 interface PersonText {
   readonly uuid: string
@@ -76,12 +80,14 @@ export function openPostgresSubjectStore(options: {
     connectMsMax,
     isIndexed: true,
   })
-  const persons: LookUps<PersonName, PersonText> = lookUpTogether(underWayMax, names => findPersons(pool, names))
-  const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = lookUpTogether(underWayMax, names =>
+  const persons: LookUps<PersonName, PersonText> = lookUpTogether(underWayMax, projectOf, names =>
+    findPersons(pool, names),
+  )
+  const staticCohorts: LookUps<PersonName, ReadonlySet<number>> = lookUpTogether(underWayMax, projectOf, names =>
     findStaticCohorts(pool, names),
   )
-  const groups: LookUps<GroupName, string> = lookUpTogether(underWayMax, names => findGroups(pool, names))
-  const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = lookUpTogether(underWayMax, names =>
+  const groups: LookUps<GroupName, string> = lookUpTogether(underWayMax, projectOf, names => findGroups(pool, names))
+  const hashKeys: LookUps<PersonName, readonly HashKeyRow[]> = lookUpTogether(underWayMax, projectOf, names =>
     findHashKeys(pool, names),
   )
   return {

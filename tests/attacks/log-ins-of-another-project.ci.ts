@@ -1,0 +1,130 @@
+// Somebody with the public key of one project logs in all of its people at once. People who log in to another project keep their
+// flags meanwhile. The rows of both are in the same state, whose writes are asked for in turns.
+
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { logger } from '../support/postgres-state.ts'
+import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const floodCount = 12_000
+const floodConnections = 120
+const pipelined = 16
+const probeCount = 60
+const flagsOfFlood = 20
+
+describe('log-ins of everybody in one project', () => {
+  it('leave those of another project their flags, in the data folder', async t => {
+    const dataFolder = tempDir(t)
+    const front = await startFront({ PENNON_DATA: dataFolder })
+    t.after(() => front.close())
+    await assertKept(t, front, openSqliteChunkStore({ dataFolder }))
+  })
+
+  it('leave those of another project their flags, in PostgreSQL', { skip: noPostgres() }, async t => {
+    const postgres = await startPostgres()
+    t.after(() => postgres.stop())
+    const url = await postgres.createDatabase()
+    const front = await startFront({ DATABASE_URL: url })
+    t.after(() => front.close())
+    await assertKept(t, front, openPostgresChunkStore({ url, logger }))
+  })
+})
+
+async function assertKept(t: TestContext, front: RunningFront, chunkStore: ChunkStore): Promise<void> {
+  const flood = await makeProject(front, 'flood', flagsOfFlood)
+  const quiet = await makeProject(front, 'quiet', 1)
+  await storePersons(chunkStore, [
+    ...Array.from({ length: floodCount }, (_, index) => ({ projectId: flood.id, id: `p${index}` })),
+    ...Array.from({ length: probeCount }, (_, index) => ({ projectId: quiet.id, id: `v${index}` })),
+  ])
+  await chunkStore.close()
+
+  let sentCount = 0
+  let answeredCount = 0
+  let isStopped = false
+  t.after(() => {
+    isStopped = true
+  })
+  const sendAll = async () => {
+    while (!isStopped && sentCount < floodCount) {
+      const ids = Array.from({ length: pipelined }, () => `p${sentCount++}`)
+      const socket = connect(Number(new URL(front.url).port), '127.0.0.1')
+      socket.on('error', () => {}) // the count of answers says what was cut off
+      let missing = ids.length
+      socket.on('data', data => {
+        const count = data.toString('latin1').split('HTTP/1.1 ').length - 1
+        answeredCount += count
+        missing -= count
+        if (missing <= 0) socket.destroy()
+      })
+      socket.write(ids.map(id => requestText(logInBody(flood.api_token, id))).join(''))
+      await new Promise(resolve => socket.once('close', resolve))
+    }
+    isStopped = true
+  }
+  const senders = Array.from({ length: floodConnections }, sendAll)
+  const failed: string[] = []
+  let asked = 0
+  for (; asked < probeCount && (asked < 5 || !isStopped); asked++) {
+    const response = await fetch(`${front.url}/flags?v=2`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: logInBody(quiet.api_token, `v${asked}`),
+    })
+    const answer = await response.text()
+    if (answer.includes('"errorsWhileComputingFlags":true'))
+      failed.push(/"code":"(\w*error\w*)"/.exec(answer)?.[1] ?? answer)
+  }
+  isStopped = true
+  await Promise.all(senders)
+  const metrics = await (await fetch(`${front.url}/metrics`)).text()
+  const dropped = [...metrics.matchAll(/^pennon_logins_dropped_total\{why="(\w+)"\} (\d+)$/gm)].map(
+    ([, why, count]) => `${why} ${count}`,
+  )
+  console.log(
+    `${answeredCount} log-ins of one project answered; of ${asked} of another ${failed.length} failed ${failed}; dropped: ${dropped}`,
+  )
+  assert.ok(answeredCount > 1_000, 'the flood has come in')
+  assert.ok(failed.length * 4 <= asked, 'most are kept; a busy machine may be slow for some')
+}
+
+async function makeProject(front: RunningFront, name: string, flagCount: number) {
+  const project = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name })
+  for (let index = 0; index < flagCount; index++)
+    await front.api('POST', `/api/projects/${project.id}/feature_flags/`, {
+      key: `half-${index}`,
+      ensure_experience_continuity: true,
+      filters: { groups: [{ rollout_percentage: 50 }] },
+    })
+  return project
+}
+
+async function storePersons(chunkStore: ChunkStore, ids: readonly { projectId: number; id: string }[]): Promise<void> {
+  await chunkStore.claimPosition('main', 'test')
+  const persons = ids.map(({ projectId, id }, index) => {
+    const uuid = `${String(index).padStart(8, '0')}-1111-5111-8111-111111111111`
+    return { id, person: aPerson({ projectId, uuid }) }
+  })
+  const changes = chunkChanges({
+    persons: persons.map(({ person }) => created(person)),
+    mappings: persons.map(({ id, person }) => created(aMapping(person, id))),
+  })
+  const position = { lane: 'main', ownerId: 'test', offset: 1, committedAtMs: 0 } as const
+  assert.equal(await chunkStore.commitChunk(changes, position), 'committed')
+}
+
+function logInBody(token: string, distinctId: string): string {
+  return JSON.stringify({ token, distinct_id: distinctId, $anon_distinct_id: 'anonymous' })
+}
+
+function requestText(body: string): string {
+  const head = `POST /flags?v=2 HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}`
+  return `${head}\r\n\r\n${body}`
+}
