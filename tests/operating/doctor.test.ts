@@ -8,7 +8,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-machine.ts'
 import { readConfig } from '../../src/config.ts'
-import { acquireDataLock } from '../../src/processes/data-lock.ts'
+import { acquireDataLock, type LockCommand } from '../../src/processes/data-lock.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { startFront } from '../support/front.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
@@ -47,13 +47,24 @@ async function listening(
 }
 
 /** As `serve` does, whose folder this would be. */
-async function holdLock(t: TestContext, folder: string): Promise<void> {
-  const held = await acquireDataLock(folder, { command: 'serve', waitMsMax: 0 })
+async function holdLock(t: TestContext, folder: string, command: LockCommand = 'serve'): Promise<void> {
+  const held = await acquireDataLock(folder, { command, waitMsMax: 0 })
   assert.ok(held.ok)
   t.after(() => held.value.release())
 }
 
 describe('pennon doctor', () => {
+  it('takes a backup that has the folder for no instance', async t => {
+    const folder = join(tempDir(t), 'data')
+    await holdLock(t, folder, 'backup')
+    const { exitCode, output } = await doctor({ PENNON_DATA: folder })
+    assert.equal(exitCode, 0, output)
+    assert.match(
+      output,
+      new RegExp(`instance +not running; process ${process.pid} \\(pennon backup\\) has the data folder`),
+    )
+  })
+
   it('finds nothing to mend before a first start', async t => {
     const { exitCode, output } = await doctor({ PENNON_DATA: join(tempDir(t), 'data') })
     assert.equal(exitCode, 0, output)
