@@ -6,7 +6,7 @@ import { FairQueue, type QueuedJob } from './fair-queue.ts'
 interface TestJob extends QueuedJob {
   readonly n: number
 }
-const job = (sender: string, n: number, bytes = 1): TestJob => ({ sender, n, bytes })
+const job = (sender: string, n: number, bytes = 1, group = sender): TestJob => ({ sender, group, n, bytes })
 const names = (jobs: readonly { sender: string; n: number }[]) => jobs.map(({ sender, n }) => `${sender}${n}`)
 
 describe('FairQueue', () => {
@@ -34,6 +34,33 @@ describe('FairQueue', () => {
     for (let n = 0; n < 3; n++) queue.push(job('a', n, 30))
     assert.deepEqual(names(queue.push(job('b', 0, 40))), ['a2'])
     assert.deepEqual(names(queue.push(job('b', 1, 20))), ['b1'])
+  })
+  it('lets a group of many senders be no more than a single sender, in turns and at the bound', () => {
+    const queue = new FairQueue<TestJob>({ jobCountMax: 6, bytesMax: 100 })
+    for (let n = 0; n < 6; n++) queue.push(job(`a${n}.`, 0, 1, 'a'))
+    assert.deepEqual(names(queue.push(job('b', 0))), ['a0.0'])
+    assert.deepEqual(names(queue.push(job('b', 1))), ['a1.0'])
+    assert.deepEqual(names(queue.push(job('b', 2))), ['a2.0'])
+    assert.deepEqual(names(queue.push(job('b', 3))), ['b3'], 'its group would have more than the other one')
+    assert.deepEqual(names(queue.clear()), ['a3.0', 'b0', 'a4.0', 'b1', 'a5.0', 'b2'])
+  })
+  it('is fair inside a group as well', () => {
+    const queue = new FairQueue<TestJob>({ jobCountMax: 5, bytesMax: 100 })
+    for (let n = 0; n < 3; n++) queue.push(job('a', n, 1, 'g'))
+    for (let n = 0; n < 2; n++) queue.push(job('b', n, 1, 'other'))
+    assert.deepEqual(names(queue.push(job('c', 0, 1, 'g'))), ['a2'])
+    assert.deepEqual(names(queue.push(job('c', 1, 1, 'g'))), ['c1'])
+    assert.deepEqual(names(queue.clear()), ['a0', 'b0', 'c0', 'b1', 'a1'])
+  })
+  it('lets go of a job wherever it stands, and of no job twice', () => {
+    const queue = new FairQueue<TestJob>({ jobCountMax: 4, bytesMax: 100 })
+    const [first, second, only] = [job('a', 0, 50), job('a', 1, 20), job('b', 0, 30)]
+    for (const each of [first, second, only]) queue.push(each)
+    assert.deepEqual([queue.remove(first), queue.remove(only), queue.remove(first)], [true, true, false])
+    assert.equal(queue.jobCount, 1)
+    assert.deepEqual(queue.push(job('c', 0, 80)), [], 'its bytes are free again')
+    assert.deepEqual(names(queue.clear()), ['a1', 'c0'])
+    assert.equal(queue.remove(second), false)
   })
   it('keeps its bounds, loses nothing, and refuses nobody who has less than a share of it', () => {
     const sent = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c', 'd'), fc.integer({ min: 1, max: 12 })), {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { geoipAddress, networkOf } from './client-address.ts'
+import { geoipAddress, neighbourhoodOf, networkOf } from './client-address.ts'
 
 describe('geoipAddress', () => {
   it('takes the left-most entry that parses, without port and brackets', () => {
@@ -32,5 +32,17 @@ describe('networkOf', () => {
       ['', ''],
     ] as const)
       assert.equal(networkOf(address), network)
+  })
+})
+
+describe('neighbourhoodOf', () => {
+  it('is what is handed out together, of IPv4 and of IPv6', () => {
+    for (const [address, neighbourhood] of [
+      ['10.1.2.3', '10.1.2.0/24'],
+      ['2001:0db8:1:2::9', '2001:db8:1::/48'],
+      ['2001:db8::1', '2001:db8:0::/48'],
+      ['', ''],
+    ] as const)
+      assert.equal(neighbourhoodOf(address), neighbourhood)
   })
 })

@@ -43,7 +43,20 @@ export function clientAddress(
 
 /** Who counts as one sender: an IPv4 address, or the 64 bits in front of an IPv6 address, behind which one machine may have any. */
 export function networkOf(address: string): string {
-  if (isIP(address) !== 6) return address
+  return isIP(address) === 6 ? ipv6Prefix(address, 4) : address
+}
+
+/**
+ * The addresses that are usually handed out together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. Others may be in
+ * there, so this is for taking turns, not for refusing. What is no address stays as it is.
+ */
+export function neighbourhoodOf(address: string): string {
+  const version = isIP(address)
+  if (version === 6) return ipv6Prefix(address, 3)
+  return version === 4 ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : address
+}
+
+function ipv6Prefix(address: string, groupCount: number): string {
   const [front = '', back] = address.split('::')
   const groups = front === '' ? [] : front.split(':')
   if (back !== undefined) {
@@ -52,9 +65,9 @@ export function networkOf(address: string): string {
     groups.push(...behind)
   }
   return `${groups
-    .slice(0, 4)
+    .slice(0, groupCount)
     .map(group => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
+    .join(':')}::/${16 * groupCount}`
 }
 
 /** `::ffff:1.2.3.4` is 1.2.3.4, and an address carries no name of an interface. */

@@ -5,7 +5,7 @@ import { randomFillSync } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
 import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
 import type { ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
-import { networkOf } from './client-address.ts'
+import { neighbourhoodOf, networkOf } from './client-address.ts'
 import type { DecideContext } from './decide-request.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture } from './decode-capture.ts'
 import { decodeFlags, type PostedFlags, packFlags } from './decode-flags.ts'
@@ -47,13 +47,16 @@ export interface ReplayJob {
 export type DecodeJob = CaptureJob | V1CaptureJob | FlagsJob | ReplayJob
 export type DecodeOutcome = PreparedCapture | PreparedV1Capture | PostedFlags | PreparedReplay
 
+/** `gone` is aborted when the client waits no more: a job that has no thread yet is dropped then. */
+type RunArguments = [bytes: number, buffers: ArrayBuffer[], gone: AbortSignal]
+
 /** The pool as handlers see it: each kind of job has an outcome of its own. */
 export interface DecodePool {
   /** @throws PortError when the pool cannot take the job or loses it; nothing came of it then. */
-  run(job: CaptureJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedCapture>
-  run(job: V1CaptureJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedV1Capture>
-  run(job: FlagsJob, bytes: number, buffers: ArrayBuffer[]): Promise<PostedFlags>
-  run(job: ReplayJob, bytes: number, buffers: ArrayBuffer[]): Promise<PreparedReplay>
+  run(job: CaptureJob, ...rest: RunArguments): Promise<PreparedCapture>
+  run(job: V1CaptureJob, ...rest: RunArguments): Promise<PreparedV1Capture>
+  run(job: FlagsJob, ...rest: RunArguments): Promise<PostedFlags>
+  run(job: ReplayJob, ...rest: RunArguments): Promise<PreparedReplay>
 }
 
 /** For the pool: events may wait for a moment, a page that asks for its flags stands still. */
@@ -61,13 +64,19 @@ export const isUrgentDecodeJob = (job: DecodeJob): boolean => job.kind === 'flag
 
 /**
  * For the pool: the project whose key stands beside the body, where there is such a project, else the client's network. A key
- * that anybody makes up tells nothing, and the one in the body is not known yet.
+ * that anybody makes up tells nothing, and the one in the body is not known yet. A project is a group of its own; networks are
+ * grouped as they are handed out, because one customer of a provider may have thousands.
  * @param projectIdOf by project API key; null when no project has it.
  */
-export function senderOfDecodeJob(job: DecodeJob, projectIdOf: (token: string) => number | null): string {
+export function senderOfDecodeJob(
+  job: DecodeJob,
+  projectIdOf: (token: string) => number | null,
+): { sender: string; group?: string } {
   const token = tokenBeside(job)
   const projectId = token === null ? null : projectIdOf(token)
-  return projectId === null ? networkOf(addressOf(job)) : `project ${projectId}`
+  if (projectId !== null) return { sender: `project ${projectId}` }
+  const address = addressOf(job)
+  return { sender: networkOf(address), group: neighbourhoodOf(address) }
 }
 
 function tokenBeside(job: DecodeJob): string | null {
@@ -99,7 +108,7 @@ export const decodeThreadEntry = new URL(import.meta.url)
 
 /** Names the outcomes of a pool whose threads run this module. */
 export function decodePool(threads: {
-  run(job: DecodeJob, bytes: number, buffers: ArrayBuffer[]): Promise<DecodeOutcome>
+  run(job: DecodeJob, ...rest: RunArguments): Promise<DecodeOutcome>
 }): DecodePool {
   return threads as DecodePool
 }

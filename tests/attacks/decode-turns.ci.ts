@@ -17,8 +17,7 @@ describe('a queue of decode threads that one sender fills', () => {
   ] as const) {
     it(`takes good batches of others in their turn: ${name}`, async t => {
       const server = await startCaptureServer(t)
-      const item = { event: 'e', distinct_id: 'u', properties: { text: 'x'.repeat(200) } }
-      const good = gzipSync(JSON.stringify({ api_key: testToken, batch: Array(3_000).fill(item) }))
+      const good = goodBatch()
       await server.post('/batch/', good)
 
       let attacksDone = 0
@@ -49,6 +48,81 @@ describe('a queue of decode threads that one sender fills', () => {
     })
   }
 })
+
+/** What a thread reads for a second or so: 20 MiB of escapes, of which 40 KB are sent. */
+const escapes: Uint8Array<ArrayBuffer> = gzipSync(
+  `{"api_key":"made up","batch":[{"event":"e","distinct_id":"u","properties":{"x":"${'\\ud83d\\ude00'.repeat(20 * 87_381)}"}}]}`,
+  { level: 9 },
+)
+
+describe('a queue of decode threads that one customer of a provider fills', () => {
+  const from = (n: number) => ({
+    'content-type': 'application/json',
+    'x-forwarded-for': `2001:db8:0:${n.toString(16)}::1`,
+  })
+
+  it('takes good batches of others in their turn, though each of its networks sends no more than one', async t => {
+    const server = await startCaptureServer(t)
+    const good = goodBatch()
+    await server.post('/batch/', good)
+    const statuses: number[] = []
+    const gone = new AbortController()
+    const attacks = Array.from({ length: 70 }, async (_, n) => {
+      const options = { method: 'POST', headers: from(n), body: escapes, signal: gone.signal }
+      statuses.push((await fetch(`${server.url}/batch/`, options)).status)
+    })
+    const ended = Promise.allSettled(attacks)
+    await until(() => statuses.length > 0)
+    const passed: number[] = []
+    for (let n = 0; n < goodCount; n++) {
+      const before = readCount()
+      assert.equal((await server.post('/batch/', good, { 'x-forwarded-for': `198.51.100.${n}` })).status, 200)
+      passed.push(readCount() - before)
+    }
+    console.log(
+      `70 networks of one /48, ${escapes.length} bytes each: good batches waited for ${passed.join(' ')} of them`,
+    )
+    for (const count of passed) assert.ok(count <= 3, `${count} jobs of the attacker came first`)
+    gone.abort()
+    await ended
+
+    function readCount(): number {
+      return statuses.filter(status => status !== 503).length
+    }
+  })
+
+  it('does not work for clients that hung up', async t => {
+    const server = await startCaptureServer(t)
+    const good = goodBatch()
+    await server.post('/batch/', good)
+    const cpuOfOne = await cpuMsOf(() => server.post('/batch/', escapes, from(0)))
+    const gone = new AbortController()
+    const attacks = Array.from({ length: 60 }, () =>
+      fetch(`${server.url}/batch/`, { method: 'POST', headers: from(0), body: escapes, signal: gone.signal }),
+    )
+    const ended = Promise.allSettled(attacks)
+    await Promise.race(attacks)
+    gone.abort()
+    await ended
+    // Of the same sender, so that it would be the last one.
+    const cpuMs = await cpuMsOf(() => server.post('/batch/', good, from(0)))
+    console.log(`60 bodies whose clients hung up: the next one waits for ${cpuMs} ms of CPU; one takes ${cpuOfOne} ms`)
+    assert.ok(cpuMs < 5 * cpuOfOne, `${cpuMs} ms were spent, one takes ${cpuOfOne} ms`)
+  })
+})
+
+function goodBatch(): Uint8Array<ArrayBuffer> {
+  const item = { event: 'e', distinct_id: 'u', properties: { text: 'x'.repeat(200) } }
+  return gzipSync(JSON.stringify({ api_key: testToken, batch: Array(3_000).fill(item) }))
+}
+
+/** CPU time of this process, all threads, until `work` is over. */
+async function cpuMsOf(work: () => Promise<{ status: number }>): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return Math.round((user + system) / 1000)
+}
 
 async function until(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise(resolve => setTimeout(resolve, 1))

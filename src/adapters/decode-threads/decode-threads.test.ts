@@ -81,7 +81,7 @@ describe('decode threads', () => {
   it('let senders take turns, and refuse the one with the most when the queue is full', async t => {
     const { threads } = startThreads(t, {
       queuedJobCountMax: 4,
-      senderOf: job => ('by' in job ? job.by : ''),
+      senderOf: job => ({ sender: 'by' in job ? job.by : '' }),
     })
     const done: string[] = []
     const run = (by: string, echo: number) =>
@@ -104,6 +104,24 @@ describe('decode threads', () => {
     ])
     const turns = done.filter(text => !text.endsWith('refused'))
     assert.deepEqual(turns, ['flood 0', 'flood 1', 'one 0', 'other 0', 'flood 2'])
+  })
+  it('drop a job that waits when its client goes, and finish one that runs', async t => {
+    const { threads } = startThreads(t, { queuedJobCountMax: 20 })
+    const gone = new AbortController()
+    const running = threads.run({ echo: 1 }, 1, [], gone.signal)
+    const bytes = new Uint8Array(10)
+    const waiting = threads.run({ bytes }, 10, [bytes.buffer], gone.signal)
+    const urgent = threads.run({ echo: 2, urgent: true }, 1, [], gone.signal)
+    const next = threads.run({ echo: 3 }, 1, [])
+    gone.abort()
+    await Promise.all([waiting, urgent].map(job => assert.rejects(job, failsWith('unavailable'))))
+    assert.deepEqual(await Promise.all([running, next]), [1, 3])
+    assert.equal(bytes.length, 10, 'it was not sent to the thread')
+    assert.equal(await threads.run({ echo: 4 }, 1, [], gone.signal), 4, 'a free thread takes it all the same')
+    await Promise.all([
+      threads.run({ echo: 5 }, 1, []),
+      assert.rejects(threads.run({ echo: 6 }, 1, [], gone.signal), failsWith('unavailable')),
+    ])
   })
   it('keep one of several threads for urgent jobs, and run the others in turn on the rest', async t => {
     const { threads } = startThreads(t, { threadCount: 2, queuedJobCountMax: 20 })

@@ -4,20 +4,24 @@
 // never need one. What a job is, is known to the thread's entry alone.
 
 import { Worker } from 'node:worker_threads'
-import { FairQueue } from '#core/fair-queue.ts'
+import { FairQueue, type QueuedJob as Turns } from '#core/fair-queue.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface DecodeThreads<Job, Outcome> {
   /**
    * Runs a job. `buffers` move to the thread with it.
-   * @throws PortError `unavailable` when the job's queue is at its bound, the thread died or the pool is closing; `timeout`
-   *   when the job took longer than any may: its thread is ended.
+   * @param gone aborted when nobody waits for the outcome any more: the job is dropped if it still waits for a thread then.
+   * @throws PortError `unavailable` when the job's queue is at its bound, the job was dropped, the thread died or the pool is
+   *   closing; `timeout` when the job took longer than any may: its thread is ended.
    */
-  run(job: Job, bytes: number, buffers: ArrayBuffer[]): Promise<Outcome>
+  run(job: Job, bytes: number, buffers: ArrayBuffer[], gone?: AbortSignal): Promise<Outcome>
   /** Ends the threads; jobs that are not done fail. */
   close(): Promise<void>
 }
+
+/** As `FairQueue` takes them. */
+export type JobSender = Pick<Turns, 'sender' | 'group'>
 
 export interface DecodeThreadsOptions<Job> {
   /** Module that takes jobs by `parentPort` and posts one message for each. */
@@ -26,10 +30,10 @@ export interface DecodeThreadsOptions<Job> {
   /** Which jobs a page or a program stands still for; these go first. */
   readonly isUrgent: (job: Job) => boolean
   /**
-   * Whose job it is: senders take turns, and where a queue is full the one with the most in it is refused first. Absent: all
-   * jobs are one sender's.
+   * Whose job it is: groups of senders take turns, and the senders in each; where a queue is full the ones with the most in it
+   * are refused first. When absent, all jobs are one sender's.
    */
-  readonly senderOf?: (job: Job) => string
+  readonly senderOf?: (job: Job) => JobSender
   /** Jobs that each of the two queues may hold. */
   readonly queuedJobCountMax: number
   /** Bytes that each of the two queues may hold. */
@@ -51,10 +55,8 @@ export const decodeThreadDefaults = {
   idleMs: 60_000,
 } as const
 
-interface QueuedJob<Job, Outcome> {
+interface QueuedJob<Job, Outcome> extends Turns {
   readonly job: Job
-  readonly bytes: number
-  readonly sender: string
   readonly buffers: ArrayBuffer[]
   resolve(outcome: Outcome): void
   reject(error: PortError): void
@@ -66,9 +68,10 @@ const urgentRunMax = 4
 /** A thread that dies sooner than this after its start is replaced only after the rest of it. */
 const restartPauseMs = 1_000
 const portName = 'decode-threads'
+const oneSender: JobSender = { sender: '' }
 
 export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<Job>): DecodeThreads<Job, Outcome> {
-  const { senderOf = () => '' } = options
+  const { senderOf = () => oneSender } = options
   const limits = { jobCountMax: options.queuedJobCountMax, bytesMax: options.queuedBytesMax }
   const urgent = new FairQueue<QueuedJob<Job, Outcome>>(limits)
   const others = new FairQueue<QueuedJob<Job, Outcome>>(limits)
@@ -79,14 +82,20 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
   const slots = Array.from({ length: options.threadCount }, () => startSlot())
 
   return {
-    run(job, bytes, buffers) {
+    run(job, bytes, buffers, gone) {
       return new Promise((resolve, reject) => {
         if (closing) return reject(new PortError(portName, 'unavailable', new Error('closing')))
         const queue = options.isUrgent(job) ? urgent : others
-        for (const refused of queue.push({ job, bytes, buffers, sender: senderOf(job), resolve, reject }))
+        const queued: QueuedJob<Job, Outcome> = { job, bytes, buffers, ...senderOf(job), resolve, reject }
+        for (const refused of queue.push(queued))
           refused.reject(new PortError(portName, 'unavailable', new Error('queue is full')))
         for (const slot of slots) if (slot.isRunning()) slot.takeJob()
         for (const slot of slots) slot.takeJob()
+        const drop = () => {
+          if (queue.remove(queued)) reject(new PortError(portName, 'unavailable', new Error('the client is gone')))
+        }
+        if (gone?.aborted) drop()
+        else gone?.addEventListener('abort', drop, { once: true })
       })
     },
     async close() {

@@ -17,6 +17,7 @@ import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } f
 import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/v1-capture-headers.ts'
 import { encodeDiscarded, encodeNotStored, encodeStored, type V1Answer } from '#wire/v1-capture-response.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { clientGone } from '../client-gone.ts'
 import { type Route, sendJson } from '../route.ts'
 
 export interface CaptureV1RouteDependencies {
@@ -94,7 +95,8 @@ async function handleBatch(
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
   const inline = prepareV1Inline(input, received)
-  const prepared = inline.kind === 'too_much_work' ? await prepareElsewhere(dependencies, input, received) : inline
+  const prepared =
+    inline.kind === 'too_much_work' ? await prepareElsewhere(dependencies, input, received, reply) : inline
   const { token } = headers
   if (prepared === null) return sendV1Error(reply, v1CaptureErrors.unavailable)
   if (prepared.kind === 'refused') {
@@ -118,11 +120,12 @@ async function prepareElsewhere(
   { decodeThreads }: CaptureV1RouteDependencies,
   input: V1CaptureInput,
   received: V1CaptureJob['received'],
+  reply: FastifyReply,
 ): Promise<PreparedV1Capture | null> {
   const body = movableBytes(input.body)
   const job: V1CaptureJob = { kind: 'capture_v1', input: { ...input, body }, received }
   try {
-    return await decodeThreads.run(job, body.length, [body.buffer])
+    return await decodeThreads.run(job, body.length, [body.buffer], clientGone(reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return null

@@ -32,6 +32,7 @@ import {
 import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { clientGone } from '../client-gone.ts'
 import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
@@ -151,7 +152,7 @@ async function decodeElsewhere(
   const job: CaptureJob = { kind: 'capture', input: { ...input, body }, receivedAtMs, ip, rerouteOlderThanMs }
   let prepared: PreparedCapture
   try {
-    prepared = await dependencies.decodeThreads.run(job, body.length, [body.buffer])
+    prepared = await dependencies.decodeThreads.run(job, body.length, [body.buffer], clientGone(exchange.reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return refuseForNow(exchange)

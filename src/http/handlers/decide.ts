@@ -25,6 +25,7 @@ import { type DecodePool, type FlagsJob, movableBytes } from '#wire/decode-threa
 import type { FlagsBody } from '#wire/flags-body.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { clientGone } from '../client-gone.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface DecideRoutesOptions {
@@ -103,7 +104,7 @@ async function decodeElsewhere(
   const job: FlagsJob = { kind: 'flags', body: { ...body, bytes }, context, address }
   let parsed: Result<EvaluationRequest, WireError>
   try {
-    parsed = unpackFlags(await options.decodeThreads.run(job, bytes.length, [bytes.buffer]))
+    parsed = unpackFlags(await options.decodeThreads.run(job, bytes.length, [bytes.buffer], clientGone(reply)))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     parsed = err(decideErrors.transient)

@@ -15,6 +15,7 @@ import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thre
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { clientGone } from '../client-gone.ts'
 import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
@@ -76,7 +77,7 @@ async function handleReplay(
   }
   let prepared = decodeReplayInline(input, { receivedAtMs, random, userAgent })
   if (prepared === 'too_much_work') {
-    const elsewhere = await decodeElsewhere(decodeThreads, input, {
+    const elsewhere = await decodeElsewhere(decodeThreads, input, reply, {
       receivedAtMs,
       userAgent,
       address: clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies),
@@ -101,12 +102,13 @@ function keepUnread({ clock, keepRefused }: ReplayRouteDependencies, request: Fa
 async function decodeElsewhere(
   decodeThreads: DecodePool,
   input: ReplayInput,
+  reply: FastifyReply,
   of: Pick<ReplayJob, 'receivedAtMs' | 'userAgent' | 'address'>,
 ): Promise<PreparedReplay | 'unavailable'> {
   const body = movableBytes(input.body)
   const job: ReplayJob = { kind: 'replay', input: { ...input, body }, ...of }
   try {
-    return await decodeThreads.run(job, body.length, [body.buffer])
+    return await decodeThreads.run(job, body.length, [body.buffer], clientGone(reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return 'unavailable'

@@ -7,6 +7,7 @@ import type { Project } from '#core/project.ts'
 import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
+import { clientGone } from '../client-gone.ts'
 import type { Route, RouteGroup } from '../route.ts'
 import type { NoteStateAway } from '../state-away.ts'
 import { type AddressBase, noteAddressBase } from './address-base.ts'
@@ -210,15 +211,14 @@ function toRoute(
     },
     handler: async (request, reply) => {
       noteAddressBase(request, deps.addressBase)
-      const gone = new AbortController()
-      reply.raw.once('close', () => gone.abort())
+      const gone = clientGone(reply)
       try {
-        const answered = await run(request, gone.signal)
+        const answered = await run(request, gone)
         if ('stream' in answered) answered.stream(reply)
         else send(reply, answered)
       } catch (error) {
         // When the client is gone there is nobody to answer, and what its cancelled query throws is no failure of ours.
-        if (!gone.signal.aborted) {
+        if (!gone.aborted) {
           if (!(error instanceof PortError)) throw error
           deps.noteStateAway(error, request)
         }
