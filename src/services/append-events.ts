@@ -20,9 +20,9 @@ export interface EventAppenderDependencies {
   readonly unavailable: ReturnType<typeof createUnavailable>
   readonly refused: Pick<RefusedCounter, 'count'>
   readonly eventLog: EventLogWriter
-  /** Of the main lane. Without it a project may have any number of events waiting. */
+  /** Bounds what a project has waiting in the main lane. Without it there is no bound. */
   readonly backlog?: ProjectBacklog
-  /** The same of the historical lane. */
+  /** Does the same for the historical lane. */
   readonly importBacklog?: ProjectBacklog
   readonly metrics: Metrics
 }

@@ -28,7 +28,7 @@ export interface ProjectBacklogOptions {
 }
 
 /**
- * Of live events two seconds of a worker's work on one core. Of imports twenty, since they may be late: enough that one
+ * Live events may wait for two seconds of a worker's work on one core. Imports may be late, so theirs is twenty: enough that one
  * importer keeps the worker busy while it waits to come again, and too little to take the log from other importers.
  * Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
  */

@@ -42,7 +42,7 @@ interface WaitingCall {
 const defaultRowsAtOnceMax = 1_000
 const defaultWaitingMax = 500
 const waitingBytesMax = 8 * 1024 * 1024
-/** Of a call that waits: two ids of at most 400 characters, a timer, closures; and the reference to a flag key for each row. */
+/** What a waiting call holds: two ids of at most 400 characters, a timer and closures. Each row adds a reference to a flag key. */
 const bytesPerCall = 3_000
 const bytesPerRow = 8
 

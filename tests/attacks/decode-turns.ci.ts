@@ -104,7 +104,7 @@ describe('a queue of decode threads that one customer of a provider fills', () =
     await Promise.race(attacks)
     gone.abort()
     await ended
-    // Of the same sender, so that it would be the last one.
+    // It comes from the same sender, whose other bodies would all go before it.
     const cpuMs = await cpuMsOf(() => server.post('/batch/', good, from(0)))
     console.log(`60 bodies whose clients hung up: the next one waits for ${cpuMs} ms of CPU; one takes ${cpuOfOne} ms`)
     assert.ok(cpuMs < 5 * cpuOfOne, `${cpuMs} ms were spent, one takes ${cpuOfOne} ms`)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { it, type TestContext } from 'node:test'
 import { versionsOf } from '#adapters/sql/held-definitions.ts'
 import { aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/state-builders.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -9,17 +9,7 @@ import { openStateForWriting } from './open-sqlite.ts'
 import { openSqliteManagementStore } from './sqlite-management-store.ts'
 
 it('parses no row of a flag or cohort that the caller holds, however many there are', async t => {
-  const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
-  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
-  const loader = openDefinitionLoader({ dataFolder })
-  const database = openStateForWriting(dataFolder, 0)
-  t.after(async () => {
-    database.close()
-    await loader.close()
-    await management.close()
-  })
-  await management.createProject(aNewProject())
+  const { management, loader, database } = await openProject(t)
   for (let id = 1; id <= 40; id++) await management.createFlag(aNewFlag({ key: `f${id}` }))
   for (let id = 1; id <= 3; id++) await management.createCohort(aNewCohort(), {})
   const { revision, projects } = await loader.loadChanges(-1)
@@ -39,17 +29,7 @@ it('parses no row of a flag or cohort that the caller holds, however many there 
 })
 
 it('reads the rows of many changed flags in bounded queries', async t => {
-  const dataFolder = tempDir(t)
-  await migrateSqlite(dataFolder)
-  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
-  const loader = openDefinitionLoader({ dataFolder })
-  const database = openStateForWriting(dataFolder, 0)
-  t.after(async () => {
-    database.close()
-    await loader.close()
-    await management.close()
-  })
-  await management.createProject(aNewProject())
+  const { management, loader, database } = await openProject(t)
   await management.createFlag(aNewFlag({ key: 'f1' }))
   const { revision, projects } = await loader.loadChanges(-1)
   const columns = Object.keys(database.prepare('SELECT * FROM feature_flag').get() as object)
@@ -64,3 +44,19 @@ it('reads the rows of many changed flags in bounded queries', async t => {
   )
   assert.equal(flags[0], projects[0]!.flags[0])
 })
+
+/** A state with one project, its loader, and a connection that writes past the store. */
+async function openProject(t: TestContext) {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  const loader = openDefinitionLoader({ dataFolder })
+  const database = openStateForWriting(dataFolder, 0)
+  t.after(async () => {
+    database.close()
+    await loader.close()
+    await management.close()
+  })
+  await management.createProject(aNewProject())
+  return { management, loader, database }
+}

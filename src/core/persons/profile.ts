@@ -7,12 +7,12 @@ import type { PropertyMark, PropertyMarks } from './person.ts'
 export interface Profile {
   readonly properties: PropertyBag
   readonly marks: PropertyMarks
-  /** Nobody else has `properties`: they may be changed in place. Copying tens of thousands of keys takes 50 ms. */
+  /** True where `properties` are held here alone and may be changed in place. Copying tens of thousands of keys takes 50 ms. */
   readonly ownsProperties?: boolean
 }
 
 export interface ChangedProfile extends Profile {
-  /** Of properties that were changed in place: their values before, undefined for a new key. Null for a copy. */
+  /** The former values of properties that were changed in place, undefined for a new key; null when they were copied. */
   readonly replaced: ReadonlyMap<string, JsonValue | undefined> | null
 }
 

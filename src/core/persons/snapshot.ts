@@ -68,7 +68,7 @@ function withValues(json: string, properties: JsonObject, set: JsonObject, keys:
   return text
 }
 
-/** Of a key at the top of `text` that is not the first; 0 where another one may be meant. */
+/** Where a key that is not the first one stands at the top of `text`; 0 when another key of that name may be meant. */
 function onlyPlaceOf(name: string, text: string): number {
   const at = text.indexOf(`,${name}:`) + 1
   return at > 0 && text.includes('{', 1) && text.includes(`,${name}:`, at) ? 0 : at
