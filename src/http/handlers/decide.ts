@@ -26,6 +26,7 @@ import type { FlagsBody } from '#wire/flags-body.ts'
 import type { TrustedProxies } from '#wire/trusted-proxies.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../client-gone.ts'
+import { requestIdHeader } from '../request-id.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface DecideRoutesOptions {
@@ -198,6 +199,7 @@ const retryAfterSeconds = '1'
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** The id of the request, unless the caller gave it one that is no UUID. */
-function requestIdOf({ id }: FastifyRequest, newUuid: () => string): string {
+function requestIdOf({ id, headers }: FastifyRequest, newUuid: () => string): string {
+  if (headers[requestIdHeader] === undefined) return id // ours, a UUID already
   return uuidForm.test(id) ? id.toLowerCase() : newUuid()
 }
