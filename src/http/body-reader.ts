@@ -73,6 +73,7 @@ export class BodyReader implements IncomingBody {
     }
     const spare = this.#buffer.length - this.#length
     const body = spare === 0 ? this.#buffer : Buffer.from(this.#buffer.subarray(0, this.#length))
+    this.#buffer = emptyBody
     this.#room.give(spare)
     this.#settle(null, body)
   }

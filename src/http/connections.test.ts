@@ -12,11 +12,12 @@ async function boundedServer(t: TestContext, max: number) {
   const connections = new Connections(max, why => void ended.push(why))
   const waiting: ServerResponse[] = []
   let requestCount = 0
-  const server = createServer((request, response) => {
+  const answer = connections.noting((request, response) => {
     requestCount++
     if (request.url === '/now') response.end('now')
     else waiting.push(response)
   })
+  const server = createServer(answer)
   connections.watch(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -3,7 +3,7 @@
 // connections from one address cost that address, and never the next newcomer. One connection may have some requests under way
 // at a time, and is ended when it has more.
 
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf, withoutMapping } from '#wire/client-address.ts'
 
@@ -36,11 +36,21 @@ export const unansweredMax = 16
 interface Connection {
   readonly socket: Socket
   readonly network: Network
-  /** The last ones; null before the first. */
+  /**
+   * The last ones; null before the first, and once `release` was called. Those of all idle connections would otherwise be
+   * copied by each collection of young objects.
+   */
   request: IncomingMessage | null
   response: ServerResponse | null
+  isAnswered: boolean
   /** The answers before the last one that are under way too, oldest first: answers of a connection keep their order. */
   readonly earlier: ServerResponse[]
+}
+
+const connectionOf = Symbol('connection')
+
+interface BoundSocket extends Socket {
+  [connectionOf]?: Connection
 }
 
 /** The connections of one address, in the order in which they are looked at. */
@@ -55,7 +65,6 @@ const looksMax = 64
 export class Connections {
   readonly #max: number
   readonly #onEnd: (why: ConnectionEnd) => void
-  readonly #bySocket = new WeakMap<Socket, Connection>()
   readonly #networks = new Map<string, Network>()
   /** By how many connections they have. */
   readonly #bySize: Set<Network>[] = []
@@ -72,16 +81,33 @@ export class Connections {
     return this.#count
   }
 
-  /** Before it listens. */
+  /** Before it listens. Its listener of requests has to be one that `noting` made. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#admit(socket))
-    server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-      const connection = this.#bySocket.get(request.socket)
-      if (connection === undefined) return
-      if (connection.response !== null && !isOver(connection.response)) this.#notePipelined(connection)
-      connection.request = request
-      connection.response = response
-    })
+  }
+
+  /** @returns `answer`, which notes each request first. A second listener would make Node copy the list of them each time. */
+  noting(answer: RequestListener): RequestListener {
+    return (request, response) => {
+      const connection = (request.socket as BoundSocket)[connectionOf]
+      if (connection !== undefined) this.#note(connection, request, response)
+      answer(request, response)
+    }
+  }
+
+  #note(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
+    if (connection.response !== null && !isOver(connection.response)) this.#notePipelined(connection)
+    connection.request = request
+    connection.response = response
+    connection.isAnswered = false
+  }
+
+  /** Lets go of a request that is over. It need not be called: what is held is looked at where it matters. */
+  release({ socket, complete }: IncomingMessage, response: ServerResponse): void {
+    const connection = (socket as BoundSocket)[connectionOf]
+    if (connection === undefined || connection.response !== response || !complete) return
+    connection.request = connection.response = null
+    connection.isAnswered = true
   }
 
   /** Notes that a request came before the answer to the last one, and ends the connection where that is one too many. */
@@ -106,8 +132,9 @@ export class Connections {
       network = { key, connections: new Set() }
       this.#networks.set(key, network)
     }
-    const connection: Connection = { socket, network, request: null, response: null, earlier: [] }
-    this.#bySocket.set(socket, connection)
+    const connection: Connection = { socket, network, request: null, response: null, isAnswered: false, earlier: [] }
+    const bound: BoundSocket = socket
+    bound[connectionOf] = connection
     this.#resize(network, () => network.connections.add(connection))
     this.#count++
     socket.once('close', () => this.#remove(connection))
@@ -181,7 +208,8 @@ type ConnectionState = 'idle' | 'reading' | 'answering'
 
 const missedMore: Record<ConnectionState, number> = { idle: 0, reading: 1, answering: 2 }
 
-function stateOf({ request, response }: Connection): ConnectionState {
+function stateOf({ request, response, isAnswered }: Connection): ConnectionState {
+  if (isAnswered) return 'idle'
   if (request === null || response === null || !request.complete) return 'reading'
   return response.writableFinished ? 'idle' : 'answering'
 }

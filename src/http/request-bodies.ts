@@ -92,9 +92,8 @@ export class BodyRoom implements ReaderRoom {
     const takesTurns = !(announced <= this.#limits.smallBytesMax)
     const reader = new BodyReader(this, request, announced, bytesMax, (fault, body) => {
       this.#slow.delete(reader)
-      request.removeListener('data', onData)
-      request.removeListener('end', onEnd)
-      request.removeListener('close', onGone)
+      // Those of a body that came whole hear nothing more, but for its `close`, and go with the request.
+      if (fault !== null) stopListening()
       if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
     })
@@ -105,6 +104,11 @@ export class BodyRoom implements ReaderRoom {
     const onEnd = () => reader.end()
     // An error of the request needs no listener of its own: it ends in `close` as well.
     const onGone = () => reader.fail('broken')
+    const stopListening = () => {
+      request.removeListener('data', onData)
+      request.removeListener('end', onEnd)
+      request.removeListener('close', onGone)
+    }
     request.on('data', onData)
     request.on('end', onEnd)
     request.on('close', onGone)

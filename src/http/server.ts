@@ -2,6 +2,7 @@
 // It knows no endpoint; `compose/front.ts` hands it the routes.
 
 import { randomUUID } from 'node:crypto'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import Fastify, { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
@@ -80,17 +81,12 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     },
     clientErrorHandler: answerUnreadableRequest,
     genReqId: requestIdMaker(newUuid),
-    // By default Node looks every 30 s, and would give headers that never end four times their time.
-    http: { connectionsCheckingInterval: connectionTimeouts.checkedEveryMs },
-    requestTimeout: connectionTimeouts.requestMs,
-    keepAliveTimeout: connectionTimeouts.keepAliveMs,
+    serverFactory: answer => bareServer(answer as RequestListener, options.connections),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     // A request that still arrives on an open connection is served as its last one.
     return503OnClosing: false,
   })
-  server.server.headersTimeout = connectionTimeouts.headersMs
-  options.connections?.watch(server.server)
   server.addHook('onRequest', (request, reply, done) => {
     nameRequest(request, reply)
     done()
@@ -146,7 +142,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         return work as unknown as undefined
       },
       onResponse: (request, reply, done) => {
-        noteAnswered(request)
+        noteOver(request, reply)
         countAnswer(reply.statusCode, reply.elapsedTime / 1000)
         if (logger.isLevelEnabled('debug')) {
           const { id: requestId, method } = request
@@ -155,6 +151,11 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         done()
       },
     })
+  }
+
+  function noteOver(request: FastifyRequest, reply: FastifyReply): void {
+    noteAnswered(request)
+    options.connections?.release(request.raw, reply.raw)
   }
 
   function handle(route: Route, guarded: boolean, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
@@ -234,8 +235,8 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
         if (echoes !== undefined) echo(echoes, request, reply)
         return reply.code(200).send()
       },
-      onResponse: (request, _reply, done) => {
-        noteAnswered(request)
+      onResponse: (request, reply, done) => {
+        noteOver(request, reply)
         done()
       },
     })
@@ -267,6 +268,20 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
     sendError(reply, answer, route?.encodeError)
   }
+}
+
+function bareServer(answer: RequestListener, connections: Connections | undefined): Server {
+  const { headersMs, requestMs, keepAliveMs, checkedEveryMs } = connectionTimeouts
+  const timeouts = {
+    headersTimeout: headersMs,
+    requestTimeout: requestMs,
+    keepAliveTimeout: keepAliveMs,
+    // By default Node looks every 30 s, and would give headers that never end four times their time.
+    connectionsCheckingInterval: checkedEveryMs,
+  }
+  const server = createServer(timeouts, connections?.noting(answer) ?? answer)
+  connections?.watch(server)
+  return server
 }
 
 function nameRequest({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): void {

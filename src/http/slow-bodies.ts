@@ -20,6 +20,10 @@ export class Pace {
   bytesAtWindow = 0
   /** Bytes of a tick, each older one weighing half of the next. */
   bytesLately = 0
+  isListed = false
+  /** The neighbours in the list of all bodies. Most bodies are in it for one turn of the event loop: a `Set` cost as much as reading them. */
+  previous: IncomingBody | null = null
+  next: IncomingBody | null = null
 }
 
 export const paceLimits = {
@@ -36,7 +40,8 @@ export const paceLimits = {
 }
 
 export class SlowBodies {
-  readonly #bodies = new Set<IncomingBody>()
+  #first: IncomingBody | null = null
+  #count = 0
   readonly #startTicks: (tick: () => void) => () => void
   #stopTicks: (() => void) | null = null
   /** The bodies that may be ended for others, slowest last, as found since the last tick; null before anybody asked. */
@@ -48,44 +53,62 @@ export class SlowBodies {
   }
 
   get count(): number {
-    return this.#bodies.size
+    return this.#count
   }
 
   get arrivedBytes(): number {
     let bytes = 0
-    for (const body of this.#bodies) bytes += body.arrivedBytes
+    for (const body of this.#bodies()) bytes += body.arrivedBytes
     return bytes
   }
 
   add(body: IncomingBody): void {
-    this.#bodies.add(body)
+    const { pace } = body
+    pace.isListed = true
+    pace.next = this.#first
+    if (pace.next !== null) pace.next.pace.previous = body
+    this.#first = body
+    this.#count++
     this.#stopTicks ??= this.#startTicks(() => this.#tick())
   }
 
   delete(body: IncomingBody): void {
-    this.#bodies.delete(body)
+    const { pace } = body
+    if (!pace.isListed) return
+    const { previous, next } = pace
+    if (previous === null) this.#first = next
+    else previous.pace.next = next
+    if (next !== null) next.pace.previous = previous
+    pace.isListed = false
+    pace.previous = pace.next = null
+    this.#count--
   }
 
   /** The slowest of the bodies that hold more than they bring, each once between two ticks; null when there is none. */
   takeSlowest(): IncomingBody | null {
-    this.#slow ??= [...this.#bodies]
+    this.#slow ??= [...this.#bodies()]
       .filter(body => freshShare(body) * paceLimits.refillTicksMax < 1)
       .sort((a, b) => freshShare(b) - freshShare(a) || a.arrivedBytes - b.arrivedBytes)
     for (;;) {
       const slowest = this.#slow.pop()
       if (slowest === undefined) return null
-      if (this.#bodies.has(slowest)) return slowest
+      if (slowest.pace.isListed) return slowest
     }
+  }
+
+  *#bodies(): Generator<IncomingBody> {
+    for (let body = this.#first; body !== null; body = body.pace.next) yield body
   }
 
   #tick(): void {
     this.#slow = null
-    if (this.#bodies.size === 0) {
+    if (this.#count === 0) {
       this.#stopTicks?.()
       this.#stopTicks = null
       return
     }
-    for (const body of this.#bodies) if (isStalled(body)) body.fail('stalled')
+    // A copy, since a body that is ended leaves the list.
+    for (const body of [...this.#bodies()]) if (isStalled(body)) body.fail('stalled')
   }
 }
 

@@ -29,17 +29,24 @@ interface UnreadRequest {
  * answer only when it names the page's origin. Before its headers are read nothing is known of a request, its origin
  * included, so a page sees that 408, and the 400 and 431 of what is no request, as a failed connection.
  */
-const unreadRequests = new WeakMap<Socket, UnreadRequest>()
+const unreadRequest = Symbol('unread request')
+
+/** A property, since an entry in a `WeakMap` for each request costs the garbage collector more than the request's own objects. */
+interface NotedSocket extends Socket {
+  [unreadRequest]?: UnreadRequest | undefined
+}
 
 /** @param cors methods that pages may use there; null for none. */
 export function noteUnread(route: OwnWords, cors: string | null, { raw }: FastifyRequest): void {
   if (route.stalled === undefined && !isOfPage(cors, raw)) return
-  unreadRequests.set(raw.socket, { route, cors, request: raw })
+  const socket: NotedSocket = raw.socket
+  socket[unreadRequest] = { route, cors, request: raw }
 }
 
 /** The next request of the connection may be of another route. */
 export function noteAnswered({ raw }: FastifyRequest): void {
-  unreadRequests.delete(raw.socket)
+  const socket: NotedSocket = raw.socket
+  socket[unreadRequest] = undefined
 }
 
 /** A client gets this long to read its answer and close; then the connection is cut, so that none stays half open. */
@@ -57,7 +64,7 @@ export function answerUnreadableRequest(error: Error & { code?: string }, socket
     socket.destroy()
     return
   }
-  const unread = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? unreadRequests.get(socket) : undefined
+  const unread = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? (socket as NotedSocket)[unreadRequest] : undefined
   const answer = unread?.route.stalled ?? requestFaults[error.code ?? ''] ?? notHttp
   const body = (unread?.route.encodeError ?? encodeWireError)(answer)
   const headers = {

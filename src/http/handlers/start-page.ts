@@ -114,10 +114,14 @@ function forSdks(address: string): string {
 (<code>phc_…</code>) that the first start printed.</p>
 <h3 id="node">A program on Node</h3>
 <pre tabindex="0" role="region" aria-labelledby="node"><code>// npm install posthog-node
+import { PostHog } from 'posthog-node'
 const posthog = new PostHog('phc_…', { host: '${address}' })</code></pre>
 <h3 id="web">A web page</h3>
-<pre tabindex="0" role="region" aria-labelledby="web"><code>&lt;script src="${address}/static/loader.js"
-        data-project-token="phc_…" data-api-host="${address}"&gt;&lt;/script&gt;</code></pre>`
+<pre tabindex="0" role="region" aria-labelledby="web"><code>&lt;script
+  src="${address}/static/loader.js"
+  data-project-token="phc_…"
+  data-api-host="${address}"
+&gt;&lt;/script&gt;</code></pre>`
 }
 
 const privateApi = `<h2>The private API</h2>
@@ -125,5 +129,5 @@ const privateApi = `<h2>The private API</h2>
 <code>Authorization: Bearer</code>. A lost one is replaced by <code>npm run pennon -- new-key</code>.</p>
 <dl>
 <dt><a href="api/schema/">api/schema</a></dt><dd>Every path, as OpenAPI 3.1.</dd>
-<dt><code>metrics</code></dt><dd>Numbers for Prometheus, from this machine or with a personal API key.</dd>
+<dt><a href="metrics">metrics</a></dt><dd>Numbers for Prometheus, from this machine or with a personal API key.</dd>
 </dl>`
