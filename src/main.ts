@@ -21,7 +21,10 @@ Start here:
   $ npm run pennon -- new-key       another personal API key, when the first is lost
 
 Settings are environment variables, for example PORT=9000 npm start. \`pennon\` in a help text is bin/pennon, which runs
-from any folder, or \`npm run pennon --\`.`,
+from any folder, or \`npm run pennon --\`.
+
+Exit codes: 0 done; 1 it failed on the way, doctor found something, or there is no such command or option; 2 it would not
+begin or go on, and one line on stderr says what to do; 3 from work: another worker owns the log.`,
   )
 
 program

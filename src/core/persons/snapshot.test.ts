@@ -34,6 +34,13 @@ it('takes no end of a longer key for a key', () => {
   assert.equal(snapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
 })
 
+it('writes a text anew whose first value is spelled as we do not spell it', () => {
+  const properties = { a: 1, b: { c: 0, a: 1 } }
+  const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
+  person.propertiesJson = '{"a":1.0,"b":{"c":0,"a":1}}'
+  assert.equal(snapshotJson(person, { a: 2 }), '{"a":2,"b":{"c":0,"a":1}}')
+})
+
 function isJson(text: string): boolean {
   try {
     JSON.parse(text)

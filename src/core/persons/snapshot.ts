@@ -61,8 +61,8 @@ function withValues(json: string, properties: JsonObject, set: JsonObject, keys:
       continue
     }
     const before = `${name}:${JSON.stringify(properties[key] as JsonValue)}`
-    const at = text.startsWith(before, 1) ? 1 : onlyPlaceOf(name, text)
-    if (at === 0 || !text.startsWith(before, at)) return null
+    const at = text.startsWith(`${name}:`, 1) ? 1 : onlyPlaceOf(name, text)
+    if (at === 0 || !text.startsWith(before, at) || !/[,}]/.test(text[at + before.length]!)) return null
     text = text.slice(0, at) + entry + text.slice(at + before.length)
   }
   return text

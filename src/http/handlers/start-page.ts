@@ -114,8 +114,8 @@ function forSdks(address: string): string {
 (<code>phc_…</code>) that the first start printed.</p>
 <h3 id="node">A program on Node</h3>
 <pre tabindex="0" role="region" aria-labelledby="node"><code>// npm install posthog-node
-import { PostHog } from 'posthog-node'
-const posthog = new PostHog('phc_…', { host: '${address}' })</code></pre>
+import { PostHog } from "posthog-node"
+const posthog = new PostHog("phc_…", { host: "${address}" })</code></pre>
 <h3 id="web">A web page</h3>
 <pre tabindex="0" role="region" aria-labelledby="web"><code>&lt;script
   src="${address}/static/loader.js"
