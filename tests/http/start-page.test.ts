@@ -24,7 +24,7 @@ describe('/', () => {
     const wire = await ask(front.url, { accept: browser })
     assert.equal(wire.headers.get('content-type'), 'text/html; charset=utf-8')
     assert.match(wire.text, /Point an SDK here/)
-    assert.ok(wire.text.includes(`host: '${front.url}'`))
+    assert.ok(wire.text.includes(`host: "${front.url}"`))
     assert.ok(!wire.text.includes('api/schema'), 'the private API is not on this port')
     const admin = await ask(front.adminUrl!, { accept: browser })
     assert.match(admin.text, /href="api\/schema\/"/)
@@ -62,7 +62,7 @@ describe('/', () => {
           response.setEncoding('utf8').on('data', part => {
             text += part
           })
-          response.on('end', () => resolve(/host: '(.*?)'/.exec(text)![1]!))
+          response.on('end', () => resolve(/host: "(.*?)"/.exec(text)![1]!))
         })
         sent.on('error', reject).end()
       })
