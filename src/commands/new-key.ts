@@ -5,7 +5,7 @@ import { systemClock } from '../adapters/system/clock.ts'
 import { openExistingManagement } from '../compose/existing-state.ts'
 import { type Config, readConfig } from '../config.ts'
 import { PortError } from '../ports/port-error.ts'
-import { createPersonalKey } from '../services/manage-keys.ts'
+import { createPersonalKey } from '../services/manage/manage-keys.ts'
 import { silentLogger } from '../telemetry/log.ts'
 import { refuse } from './refuse.ts'
 

@@ -2,7 +2,7 @@
 
 import { liveEventsPerSecondMax } from '#http/management/live-events.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
-import { createLiveEvents, type LiveEvents } from '#services/live-events.ts'
+import { createLiveEvents, type LiveEvents } from '#services/live/live-events.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { liveMessages } from '#wire/live-events.ts'

@@ -11,7 +11,7 @@ import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
-import { createPayloadCipher, type PayloadCipher } from '#services/payload-cipher.ts'
+import { createPayloadCipher, type PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Config } from '../config.ts'
 

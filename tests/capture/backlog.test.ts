@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createProjectBacklog } from '#services/project-backlog.ts'
+import { createProjectBacklog } from '#services/capture/project-backlog.ts'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
 
 const backlogOf = (unitsMax: number) =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
-import { createLiveEvents } from '#services/live-events.ts'
+import { createLiveEvents } from '#services/live/live-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { liveMessages } from '#wire/live-events.ts'

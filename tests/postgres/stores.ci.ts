@@ -8,7 +8,7 @@ import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
-import { startDefinitionCache } from '#services/definition-cache.ts'
+import { startDefinitionCache } from '#services/flags/definition-cache.ts'
 import { eventually } from '../support/eventually.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'

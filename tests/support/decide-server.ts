@@ -16,7 +16,7 @@ import type { Route } from '#http/route.ts'
 import { createHttpServer } from '#http/server.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { SubjectStore } from '#ports/subject-store.ts'
-import { createDecideService, type DecideService, type DecideServiceOptions } from '#services/decide.ts'
+import { createDecideService, type DecideService, type DecideServiceOptions } from '#services/flags/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import {

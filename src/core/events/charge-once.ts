@@ -1,6 +1,6 @@
 // On which day a live event is charged: the day its first copy was accepted, however often and however late it is sent
 // again. Usage is frozen by days, so a later copy must not take its event to another day. Who knows the earlier copies
-// is the event store (`findChargedTimes`); when it is asked is decided by `services/process-one-chunk.ts`.
+// is the event store (`findChargedTimes`); when it is asked is decided by `services/processing/process-one-chunk.ts`.
 
 import type { EventIdentity, StoredEvent } from './stored-event.ts'
 

@@ -1,6 +1,6 @@
 // A chunk of the log becomes rows and changes: every event in order, against what was loaded for it. Pure: the same
 // records and the same loaded state give the same rows byte for byte, which is what makes a crash between writing the
-// rows and committing the state harmless. Reading, loading and writing is `services/process-events.ts`.
+// rows and committing the state harmless. Reading, loading and writing is `services/processing/process-events.ts`.
 
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
 import { applyEvent } from './apply-event.ts'

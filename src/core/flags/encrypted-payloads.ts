@@ -1,5 +1,5 @@
 // Payloads of flags with `has_encrypted_payloads`: what stands in their place wherever they are not to be seen.
-// How they are encrypted is `services/payload-cipher.ts`; which writes keep, seal or refuse them, `services/seal-payloads.ts`.
+// How they are encrypted is `services/manage/payload-cipher.ts`; which writes keep, seal or refuse them, `services/manage/seal-payloads.ts`.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../json.ts'
 

@@ -1,6 +1,6 @@
 // Everything about one subject that an evaluation may look at, and the reader through which flags look.
 // Data that could not be loaded is an error here, never an empty value: the flag that asks for it becomes unknown,
-// and the flags that do not ask keep their value. Loading is the caller's business (`services/decide.ts`).
+// and the flags that do not ask keep their value. Loading is the caller's business (`services/flags/decide.ts`).
 
 import { isRawNumber, type JsonObject, type JsonValue, ownValue, type PropertyBag, textOf } from '../json.ts'
 import { ok, type Result } from '../result.ts'

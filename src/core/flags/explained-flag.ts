@@ -1,4 +1,4 @@
-// Everything that is known of one flag's value for one subject, before it is put into words. `services/explain-flag.ts` makes
+// Everything that is known of one flag's value for one subject, before it is put into words. `services/flags/explain-flag.ts` makes
 // it.
 
 import type { FlagEvaluation } from './evaluate-flags.ts'

@@ -4,7 +4,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { ChangeHub, ChangeReader, Refusal } from '#services/change-hub.ts'
+import type { ChangeHub, ChangeReader, Refusal } from '#services/flags/change-hub.ts'
 import {
   changeStreamPath,
   changeTag,

@@ -1,7 +1,7 @@
 // Answers of the private API as values, and what a failure of a store looks like to a caller.
 
 import { PortError } from '#ports/port-error.ts'
-import { inSlices } from '#services/in-slices.ts'
+import { inSlices } from '#services/shared/in-slices.ts'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 
 export interface Answer {

@@ -4,7 +4,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { Result } from '#core/result.ts'
-import type { CohortRefusal, WrittenCohort } from '#services/manage-cohorts.ts'
+import type { CohortRefusal, WrittenCohort } from '#services/manage/manage-cohorts.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management.ts'
 import { type Answer, answer, invalidInput, missing, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import type { UnknownReason } from '#core/flags/flag-outcome.ts'
-import { type CohortCounter, listMembers } from '#services/cohort-persons.ts'
-import { changeMembers } from '#services/manage-cohorts.ts'
+import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
+import { changeMembers } from '#services/manage/manage-cohorts.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import {
   addMembersSchema,

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { createCohortCounter } from '#services/cohort-persons.ts'
-import { createCohort, deleteCohort, updateCohort } from '#services/manage-cohorts.ts'
+import { createCohortCounter } from '#services/manage/cohort-persons.ts'
+import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   cohortSchema,

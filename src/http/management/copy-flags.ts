@@ -1,7 +1,7 @@
 // Copies of a flag in other projects. Source: PostHog's `organizations/…/feature_flags/copy_flags`.
 
 import Type from 'typebox'
-import { type CopyRefusal, copyFlag } from '#services/copy-flag.ts'
+import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
 import { idSchema } from '#wire/management/shapes.ts'
 import { encodeFlag, flagSchema, organizationId } from '#wire/management.ts'
 import { answer, invalidInput, missing, permissionDenied, refusal } from './answers.ts'

@@ -7,7 +7,7 @@ import {
   deleteEarlyAccessFeature,
   type EarlyAccessRefusal,
   updateEarlyAccessFeature,
-} from '#services/manage-early-access.ts'
+} from '#services/manage/manage-early-access.ts'
 import {
   createEarlyAccessFeatureSchema,
   decodeEarlyAccessFeature,

@@ -10,7 +10,7 @@ import {
   type ExperimentFields,
   type ExperimentRefusal,
   updateExperiment,
-} from '#services/manage-experiments.ts'
+} from '#services/manage/manage-experiments.ts'
 import {
   createExperimentSchema,
   decodeExperimentContent,

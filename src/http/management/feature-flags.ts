@@ -1,7 +1,7 @@
 // Feature flags: list, create, read, change, delete. History is in `flag-versions.ts`.
 
 import type { Flag } from '#core/flags/flag.ts'
-import { createFlag, deleteFlag, updateFlag } from '#services/manage-flags.ts'
+import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { createFlagSchema, decodeFlag, flagSchema, updateFlagSchema, writtenFlagSchema } from '#wire/management.ts'
 import { answer, noContent } from './answers.ts'

@@ -5,7 +5,7 @@ import type { Flag } from '#core/flags/flag.ts'
 import type { JsonObject } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import type { FlagVersion } from '#ports/management-store.ts'
-import { restoreFlag } from '#services/manage-flags.ts'
+import { restoreFlag } from '#services/manage/manage-flags.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {

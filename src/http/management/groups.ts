@@ -2,7 +2,7 @@
 
 import Type from 'typebox'
 import { err } from '#core/result.ts'
-import { deleteGroupType } from '#services/delete-group-type.ts'
+import { deleteGroupType } from '#services/manage/delete-group-type.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management.ts'
 import { answer, invalidInput, listAnswer, missing, noContent, refusal } from './answers.ts'

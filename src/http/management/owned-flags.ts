@@ -3,8 +3,8 @@
 
 import type { Flag } from '#core/flags/flag.ts'
 import type { FlagStore, PersonalKey } from '#ports/management-store.ts'
-import type { Writer } from '#services/flag-with-owner.ts'
-import type { InvalidFlag } from '#services/manage-flags.ts'
+import type { Writer } from '#services/manage/flag-with-owner.ts'
+import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { holdsScope, missingScope } from './authenticate.ts'

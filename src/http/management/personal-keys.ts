@@ -2,7 +2,7 @@
 
 import type { TSchema } from 'typebox'
 import { nearestScope, scopeObjects } from '#core/scopes.ts'
-import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage-keys.ts'
+import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage/manage-keys.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createdPersonalKeySchema,

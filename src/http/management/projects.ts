@@ -10,8 +10,8 @@ import {
   type ProjectRefusal,
   resetProjectKey,
   updateProject,
-} from '#services/manage-projects.ts'
-import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage-secret-keys.ts'
+} from '#services/manage/manage-projects.ts'
+import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
 import { refusedSetting } from '#wire/management/kept-settings.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'

@@ -7,7 +7,7 @@ import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { RejectedCursor, RejectedFilter } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ReplayReport } from '#services/replay-rejects.ts'
+import type { ReplayReport } from '#services/capture/replay-rejects.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeRejectedEvent,

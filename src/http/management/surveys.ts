@@ -10,7 +10,7 @@ import {
   type SurveyFields,
   type SurveyRefusal,
   updateSurvey,
-} from '#services/manage-surveys.ts'
+} from '#services/manage/manage-surveys.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createSurveySchema,

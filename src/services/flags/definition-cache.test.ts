@@ -1,0 +1,318 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { emptyDefinitions, type ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import { noIngestionSettings, noQuotas } from '#core/project.ts'
+import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { type ServedChanges, startDefinitionCache } from './definition-cache.ts'
+
+function definitionsOf(id: number, apiToken: string, revision: number): ProjectDefinitions {
+  const project = {
+    id,
+    uuid: `uuid-${id}`,
+    name: 'p',
+    apiToken,
+    timezone: 'UTC',
+    anonymizeIps: false,
+    geoipEnabled: true,
+    propertyMatchingVersion: 1,
+    quotas: noQuotas,
+    clientSettings: {},
+    ingestion: noIngestionSettings,
+    createdAtMs: 0,
+  } as const
+  return emptyDefinitions(project, revision)
+}
+
+function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(changes: DefinitionChanges): void } {
+  let latest: DefinitionChanges = { revision: 1, projects: initial, deletedProjectIds: [] }
+  return {
+    revision: async () => ({ revision: latest.revision, epoch: '' }),
+    loadChanges: async () => latest,
+    change: changes => {
+      latest = changes
+    },
+  }
+}
+
+const options = {
+  compile: (definitions: ProjectDefinitions) => definitions.revision,
+  logger: silentLogger(),
+  pollMs: 60_000,
+}
+
+describe('the definition cache', () => {
+  it('serves a write before catchUp resolves', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1)])
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    assert.equal(cache.findByToken('phc_a'), 1)
+    store.change({ revision: 2, projects: [definitionsOf(1, 'phc_a', 2)], deletedProjectIds: [] })
+    await cache.catchUp(2)
+    assert.equal(cache.findByToken('phc_a'), 2)
+    assert.equal(cache.findById(1), 2)
+  })
+
+  it('serves what it has while newer definitions are being compiled, and all of them together when they are', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1), definitionsOf(2, 'phc_b', 1)])
+    const compiling: (() => void)[] = []
+    let waits = false
+    const compile = async ({ revision }: ProjectDefinitions) => {
+      if (waits) await new Promise<void>(resolve => compiling.push(resolve))
+      return revision
+    }
+    const cache = await startDefinitionCache({ ...options, store, compile })
+    t.after(() => cache.close())
+    waits = true
+    const projects = [definitionsOf(1, 'phc_c', 2), definitionsOf(2, 'phc_b', 2)]
+    store.change({ revision: 2, projects, deletedProjectIds: [] })
+    const caughtUp = cache.catchUp(2)
+    for (const count of [1, 2]) {
+      await eventually(() => compiling.length === count)
+      assert.deepEqual(['phc_a', 'phc_b', 'phc_c'].map(cache.findByToken), [1, 1, null])
+      compiling.at(-1)!()
+    }
+    await caughtUp
+    assert.deepEqual(['phc_a', 'phc_b', 'phc_c'].map(cache.findByToken), [null, 2, 2])
+  })
+
+  it('starts over when the store came back from an older copy', async t => {
+    let revision = 5
+    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]
+    const asked: number[] = []
+    const store: DefinitionStore = {
+      revision: async () => ({ revision, epoch: '' }),
+      loadChanges: async after => {
+        asked.push(after)
+        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
+    t.after(() => cache.close())
+    revision = 4
+    projects = [definitionsOf(1, 'phc_a', 4)]
+    await eventually(() => cache.findByToken('phc_lost') === null)
+    assert.equal(cache.findByToken('phc_a'), 4)
+    revision = 5
+    projects = [definitionsOf(1, 'phc_b', 5)]
+    await eventually(() => cache.findByToken('phc_b') === 5)
+    assert.deepEqual(asked, [-1, -1, 4])
+  })
+
+  it('serves a write to a store that came back from an older copy before catchUp resolves', async t => {
+    let revision = 9
+    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 9)]
+    const asked: number[] = []
+    const store: DefinitionStore = {
+      revision: async () => ({ revision, epoch: '' }),
+      loadChanges: async after => {
+        asked.push(after)
+        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    await cache.catchUp(8)
+    assert.deepEqual(asked, [-1], 'a write that was loaded with a later one')
+    revision = 5
+    projects = [definitionsOf(1, 'phc_b', 5)]
+    await cache.catchUp(5)
+    assert.equal(cache.findByToken('phc_b'), 5)
+    assert.equal(cache.findByToken('phc_lost'), null)
+    assert.deepEqual(asked, [-1, -1])
+  })
+
+  it('serves a write that was given a number a second time, after the store came back from an older copy', async t => {
+    let current = { revision: 50, epoch: 'before' }
+    let projects = [definitionsOf(1, 'phc_a', 40), definitionsOf(2, 'phc_lost', 50)]
+    const store: DefinitionStore = {
+      revision: async () => current,
+      loadChanges: async after => ({
+        revision: current.revision,
+        projects: projects.filter(project => project.revision > after),
+        deletedProjectIds: [],
+      }),
+    }
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    // Back at 49, and written before anybody asked.
+    current = { revision: 50, epoch: 'after' }
+    projects = [definitionsOf(1, 'phc_new', 50)]
+    await cache.catchUp(50)
+    assert.equal(cache.findByToken('phc_new'), 50)
+    assert.equal(cache.findByToken('phc_lost'), null)
+
+    // The next epoch is further on by now, and what it lacks of this one has lower numbers.
+    current = { revision: 52, epoch: 'later' }
+    projects = [definitionsOf(1, 'phc_back', 45), definitionsOf(3, 'phc_3', 52)]
+    await cache.catchUp(52)
+    assert.equal(cache.findByToken('phc_back'), 45)
+  })
+
+  it('tells the store what it serves, and nothing of another epoch', async t => {
+    let current = { revision: 1, epoch: 'before' }
+    const told: (readonly [number, ProjectDefinitions | null])[] = []
+    const store: DefinitionStore = {
+      revision: async () => current,
+      loadChanges: async (after, held) => {
+        told.push([after, held?.(1) ?? null])
+        return { ...current, projects: [definitionsOf(1, 'phc_a', current.revision)], deletedProjectIds: [] }
+      },
+    }
+    const loaded: ProjectDefinitions[] = []
+    const compile = (definitions: ProjectDefinitions) => loaded.push(definitions)
+    const cache = await startDefinitionCache({ ...options, store, compile })
+    t.after(() => cache.close())
+    current = { revision: 2, epoch: 'before' }
+    await cache.catchUp(2)
+    current = { revision: 3, epoch: 'after' }
+    await cache.catchUp(3)
+    current = { revision: 4, epoch: 'after' }
+    await cache.catchUp(4)
+    assert.deepEqual(
+      told.map(([after, held]) => [after, held === null ? null : loaded.indexOf(held)]),
+      [
+        [-1, null],
+        [1, 0],
+        [-1, null],
+        [3, 2],
+      ],
+    )
+  })
+
+  it('serves what another process wrote in another epoch, without a write of its own', async t => {
+    let current = { revision: 50, epoch: 'before' }
+    let token = 'phc_a'
+    const store: DefinitionStore = {
+      revision: async () => current,
+      loadChanges: async () => ({
+        revision: current.revision,
+        projects: [definitionsOf(1, token, current.revision)],
+        deletedProjectIds: [],
+      }),
+    }
+    const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
+    t.after(() => cache.close())
+    token = 'phc_b'
+    current = { revision: 50, epoch: 'after' }
+    await eventually(() => cache.findByToken('phc_b') === 50)
+    assert.equal(cache.findByToken('phc_a'), null)
+  })
+
+  it('says so when the store has lost the write that it is to catch up with, instead of looking for ever', async t => {
+    let asked = 0
+    const store: DefinitionStore = {
+      revision: async () => ({ revision: 50, epoch: '' }),
+      loadChanges: async () => {
+        // A loop without an end would leave no turn to anything else.
+        if (++asked > 20) throw new Error('asked without an end')
+        return { revision: 50, projects: [definitionsOf(1, 'phc_a', 50)], deletedProjectIds: [] }
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    asked = 0
+    await assert.rejects(cache.catchUp(51), { name: 'PortError', code: 'unavailable' })
+    assert.ok(asked <= 4, `${asked} loads`)
+    assert.equal(cache.findByToken('phc_a'), 50)
+    await cache.catchUp(50)
+  })
+
+  it('follows what the store tells of, without asking', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1)])
+    let tell: ((revision: number) => void) | undefined
+    const telling: DefinitionStore = {
+      ...store,
+      onChange: listener => {
+        tell = listener
+      },
+    }
+    const cache = await startDefinitionCache({ ...options, store: telling })
+    t.after(() => cache.close())
+    store.change({ revision: 2, projects: [definitionsOf(1, 'phc_b', 2)], deletedProjectIds: [] })
+    tell!(2)
+    await eventually(() => cache.findByToken('phc_b') === 2)
+  })
+
+  it('forgets the old key of a project whose key changed, and deleted projects', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1), definitionsOf(2, 'phc_b', 1)])
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    store.change({ revision: 2, projects: [definitionsOf(1, 'phc_new', 2)], deletedProjectIds: [2] })
+    await cache.catchUp(2)
+    assert.equal(cache.findByToken('phc_a'), null)
+    assert.equal(cache.findByToken('phc_new'), 2)
+    assert.equal(cache.findByToken('phc_b'), null)
+    assert.equal(cache.findById(2), null)
+  })
+
+  it('goes on with the last definitions when the store fails', async t => {
+    const store = storeOf([definitionsOf(1, 'phc_a', 1)])
+    let isDown = false
+    const failing: DefinitionStore = {
+      ...store,
+      revision: () => (isDown ? Promise.reject(new Error('down')) : store.revision()),
+    }
+    const cache = await startDefinitionCache({ ...options, store: failing, pollMs: 1 })
+    isDown = true
+    t.after(() => cache.close())
+    await new Promise(resolve => setTimeout(resolve, 20))
+    assert.equal(cache.findByToken('phc_a'), 1)
+    assert.ok(cache.isServing())
+  })
+
+  it('says which projects changed and which are gone, also when it starts over', async t => {
+    let revision = 5
+    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_b', 5)]
+    const store: DefinitionStore = {
+      revision: async () => ({ revision, epoch: '' }),
+      loadChanges: async after => {
+        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
+      },
+    }
+    const told: ServedChanges[] = []
+    const cache = await startDefinitionCache({ ...options, store, onRevision: changes => told.push(changes) })
+    t.after(() => cache.close())
+    revision = 6
+    projects = [definitionsOf(1, 'phc_a', 6), definitionsOf(2, 'phc_b', 5)]
+    await cache.catchUp(6)
+    revision = 3
+    projects = [definitionsOf(1, 'phc_a', 3)]
+    await cache.catchUp(3)
+    const one = { id: 1, apiToken: 'phc_a' }
+    assert.deepEqual(told, [
+      {
+        projects: [
+          { ...one, revision: 4 },
+          { id: 2, apiToken: 'phc_b', revision: 5 },
+        ],
+        deletedProjectIds: [],
+      },
+      { projects: [{ ...one, revision: 6 }], deletedProjectIds: [] },
+      { projects: [{ ...one, revision: 3 }], deletedProjectIds: [2] },
+    ])
+  })
+
+  it('looks once for what clients heard of elsewhere, however many of them did', async t => {
+    let asked = 0
+    const latest = { revision: 1, projects: [definitionsOf(1, 'phc_a', 1)], deletedProjectIds: [] }
+    const store: DefinitionStore = {
+      revision: async () => {
+        asked++
+        return { revision: latest.revision, epoch: '' }
+      },
+      loadChanges: async () => latest,
+    }
+    const cache = await startDefinitionCache({ ...options, store })
+    t.after(() => cache.close())
+    asked = 0
+    await Promise.all([cache.lookForChanges(), cache.lookForChanges()])
+    assert.equal(asked, 1)
+    latest.revision = 2
+    latest.projects = [definitionsOf(1, 'phc_a', 2)]
+    await Promise.all([cache.lookForChanges(), cache.lookForChanges(), cache.lookForChanges()])
+    assert.equal(asked, 3, 'once to look, once with the load')
+    assert.equal(cache.findByToken('phc_a'), 2)
+  })
+})

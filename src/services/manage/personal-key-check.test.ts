@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { PersonalKey } from '#ports/management-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { fixedClock } from '../../../tests/support/fixed-clock.ts'
+import { createPersonalKeyCheck, strangersAskedMax } from './personal-key-check.ts'
+import { hashSecret } from './secret-digests.ts'
+
+const storedKey = { id: 'k', lastUsedAtMs: null } as unknown as PersonalKey
+
+/** A check on a store that has the keys of `stored`, by their secrets, and counts its questions. */
+function startCheck({ answersLater = false } = {}) {
+  const stored = new Set<string>()
+  const waiting: (() => void)[] = []
+  let askedCount = 0
+  const clock = fixedClock(1_000_000)
+  const check = createPersonalKeyCheck({
+    management: {
+      findPersonalKeyByHash: async hash => {
+        askedCount++
+        if (answersLater) await new Promise<void>(resolve => waiting.push(resolve))
+        return [...stored].some(secret => hashSecret(secret) === hash) ? storedKey : null
+      },
+    },
+    clock,
+    uses: { note: () => undefined },
+  })
+  const answerAll = () => {
+    for (const answer of waiting.splice(0)) answer()
+  }
+  return { check, clock, stored, answerAll, askedCount: () => askedCount }
+}
+
+describe('a personal key that does not exist', () => {
+  it('is asked for once a second, however often it is sent', async () => {
+    const { check, clock, askedCount } = startCheck()
+    for (let sent = 0; sent < 100; sent++) assert.equal(await check.find('phx_madeup'), null)
+    assert.equal(askedCount(), 1)
+    clock.advance(1_001)
+    assert.equal(await check.find('phx_madeup'), null)
+    assert.equal(askedCount(), 2)
+  })
+
+  it('works as soon as this process hears of a change after it was made', async () => {
+    const { check, stored } = startCheck()
+    assert.equal(await check.find('phx_given'), null)
+    stored.add('phx_given')
+    check.forget()
+    assert.equal(await check.find('phx_given'), storedKey)
+  })
+
+  it('is not remembered when a change is heard of while the state is asked', async () => {
+    const { check, stored, answerAll } = startCheck({ answersLater: true })
+    const first = check.find('phx_given')
+    check.forget()
+    answerAll()
+    assert.equal(await first, null)
+    stored.add('phx_given')
+    const second = check.find('phx_given')
+    answerAll()
+    assert.equal(await second, storedKey)
+  })
+
+  it('leaves the state to keys that were found before, when very many are made up', async () => {
+    const { check, clock, stored, answerAll, askedCount } = startCheck({ answersLater: true })
+    stored.add('phx_real')
+    const first = check.find('phx_real')
+    answerAll()
+    await first
+
+    const strangers = Array.from({ length: 5_000 }, async (_, n) => check.find(`phx_madeup${n}`)).map(asked =>
+      asked.then(
+        () => 'unknown',
+        error => (error instanceof PortError ? error.code : 'other'),
+      ),
+    )
+    assert.equal(askedCount(), 1 + strangersAskedMax)
+    clock.advance(10_001)
+    check.forget()
+    const again = check.find('phx_real')
+    assert.equal(askedCount(), 2 + strangersAskedMax, 'its memory is over, and it is asked for')
+    answerAll()
+    assert.equal(await again, storedKey)
+    const answers = await Promise.all(strangers)
+    assert.equal(answers.filter(answer => answer === 'unknown').length, strangersAskedMax)
+    assert.equal(answers.filter(answer => answer === 'unavailable').length, 5_000 - strangersAskedMax)
+
+    const next = check.find('phx_new')
+    answerAll()
+    assert.equal(await next, null, 'there is room again')
+  })
+})

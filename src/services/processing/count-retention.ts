@@ -1,0 +1,32 @@
+// Deletes what a project is told of its ingestion once it is old: warnings, and the counts of what fronts refused.
+
+import { utcDay } from '#core/usage.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { RefusedStore, WarningStore } from '#ports/management-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+
+/** Whole UTC days, today among them, so that a look back over 30 days of 24 h finds everything. */
+export const keptDays = 31
+const dayMs = 86_400_000
+const everyMs = 3_600_000
+
+export function createCountRetention(options: {
+  readonly store: Pick<WarningStore, 'deleteWarningsBefore'> & Pick<RefusedStore, 'deleteRefusedBefore'>
+  readonly clock: Clock
+  readonly logger: Logger
+}): { run(signal: AbortSignal): Promise<void>; deleteNow(): Promise<void> } {
+  const { store, clock, logger } = options
+
+  /** One round. @throws PortError */
+  async function deleteNow(): Promise<void> {
+    const firstKept = utcDay(clock.nowMs() - (keptDays - 1) * dayMs)
+    await store.deleteWarningsBefore(firstKept)
+    await store.deleteRefusedBefore(firstKept)
+  }
+
+  return {
+    deleteNow,
+    run: signal => runPeriodically(deleteNow, { everyMs, what: 'deleting old warnings', logger, signal }),
+  }
+}

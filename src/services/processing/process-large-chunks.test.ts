@@ -1,0 +1,88 @@
+// What a chunk takes is bounded: how large the persons are that small events belong to is for anybody to choose.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import { keyOf } from '#adapters/memory/memory-state.ts'
+import type { ChunkStore } from '#ports/chunk-store.ts'
+import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
+import { aMapping, aPerson } from '../../../tests/support/state-builders.ts'
+import type { ProcessorOptions } from './process-events.ts'
+
+/** Many persons of ten thousand characters each, and an event of each. */
+async function aWorldOfFatPersons() {
+  const world = aWorld()
+  const fat = 'x'.repeat(10_000)
+  const ids = Array.from({ length: 64 }, (_, n) => `fat-${n}`)
+  for (const [n, distinctId] of ids.entries()) {
+    const person = aPerson({ uuid: `00000000-0000-5000-8000-${String(n).padStart(12, '0')}`, properties: { fat } })
+    world.state.persons.set(keyOf(1, person.uuid), person)
+    world.state.mappings.set(keyOf(1, distinctId), aMapping(person, distinctId))
+  }
+  await world.append(ids.map((distinctId, n) => aCapturedEvent(n + 1, { distinctId })))
+  return { world, ids }
+}
+
+describe('large chunks', () => {
+  it('never holds more text of persons than it may, and stores every event once', async t => {
+    const { world, ids } = await aWorldOfFatPersons()
+    const store = memoryChunkStore(world.state)
+    const loads: (number | 'too_large')[] = []
+    const watched: ChunkStore = {
+      ...store,
+      loadChunk: async (subjects, textBytesMax) => {
+        const loaded = await store.loadChunk(subjects, textBytesMax)
+        loads.push(loaded === 'too_large' ? loaded : loaded.persons.length)
+        return loaded
+      },
+    }
+    world.start(t, { state: watched, limits: { textBytesMax: 100_000 } })
+    await eventually(() => world.isProcessed())
+    assert.deepEqual(
+      loads.filter(load => load !== 'too_large'),
+      Array(8).fill(8),
+    )
+    assert.deepEqual(world.events.inserted.map(({ distinctId }) => distinctId).toSorted(), ids.toSorted())
+    assert.deepEqual(world.outcomeTotals(), { stored: 64, dropped: 0, rejected: 0 })
+  })
+
+  it('processes a record that takes more than a chunk may by itself', async t => {
+    const { world } = await aWorldOfFatPersons()
+    world.start(t, { limits: { textBytesMax: 5_000 } })
+    await eventually(() => world.isProcessed())
+    assert.equal(world.events.inserted.length, 64)
+    assert.deepEqual(world.outcomeTotals(), { stored: 64, dropped: 0, rejected: 0 })
+  })
+
+  it('keeps the rows of a chunk small when many events change one large person', async t => {
+    const world = aWorld()
+    await world.append([setEvent(1, 'ada', { fat: 'x'.repeat(10_000) })])
+    world.start(t, { limits: { textBytesMax: 100_000 } })
+    await eventually(() => world.isProcessed())
+    await world.append(Array.from({ length: 64 }, (_, n) => setEvent(n + 2, 'ada', { visits: n })))
+    await eventually(() => world.isProcessed())
+    assert.equal(world.person('ada')?.properties.visits, 63)
+    assert.equal(world.events.insertCount, 1 + 64 / 8)
+    assert.deepEqual(world.outcomeTotals(), { stored: 65, dropped: 0, rejected: 0 })
+  })
+
+  it('takes smaller chunks after one that was too large', async t => {
+    const { world } = await aWorldOfFatPersons()
+    await world.append(Array.from({ length: 600 }, (_, n) => aCapturedEvent(n + 100, { distinctId: `fat-${n % 64}` })))
+    const counts: number[] = []
+    const log: ProcessorOptions['log'] = {
+      ...world.log,
+      read: (lane, fromOffset, limits) => {
+        if (lane === 'main') counts.push(limits.recordCountMax)
+        return world.log.read(lane, fromOffset, limits)
+      },
+    }
+    world.start(t, { log, limits: { textBytesMax: 1_000_000 } })
+    await eventually(() => world.isProcessed())
+    // 500 events of 10,000 characters: halved to 62 and 63 at last; from then on chunks fit, a little larger ones as well.
+    assert.deepEqual(counts.slice(0, 4), [500, 63, 83, 84])
+    assert.deepEqual(world.outcomeTotals(), { stored: 664, dropped: 0, rejected: 0 })
+  })
+})

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { JsonObject } from '#core/json.ts'
+import { noIngestionSettings } from '#core/project.ts'
+import { anEvent, anImportedEvent } from '../../../tests/support/apply-events.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { aWorld } from '../../../tests/support/processing-world.ts'
+
+const dayMs = 86_400_000
+const noon = 1_790_000_000_000 - (1_790_000_000_000 % dayMs) + dayMs / 2
+
+function called(properties: JsonObject = {}, over: Partial<CapturedEvent> = {}, distinctId = 'ada'): CapturedEvent {
+  const all = { $feature_flag: 'beta', $feature_flag_response: true, ...properties }
+  return anEvent('$feature_flag_called', distinctId, all, { timestampMs: noon, capturedAtMs: noon, ...over })
+}
+
+function thinningWorld() {
+  const world = aWorld()
+  const [project] = world.state.projects.values()
+  const ingestion = { ...noIngestionSettings, thinsFlagCalls: true }
+  world.state.projects.set(1, { ...project!, ingestion })
+  return {
+    ...world,
+    async send(t: TestContext, ...events: readonly CapturedEvent[]) {
+      await world.append(events)
+      const { stop, ended } = world.start(t)
+      await eventually(() => world.isProcessed())
+      stop()
+      await ended
+    },
+    stored: () => [...world.events.rows.values()].map(({ uuid }) => uuid),
+    thinned: () => [...world.events.thinned.keys()],
+  }
+}
+
+describe('a project that thins its flag calls', () => {
+  it('stores the first of a kind of a UTC day, within a chunk and across them, and counts the others', async t => {
+    const world = thinningWorld()
+    const first = called()
+    const [second, third] = [called({ other: 1 }), called({ $groups: 'no groups' })]
+    await world.send(t, first, second)
+    await world.send(t, third)
+    assert.deepEqual([world.stored(), world.thinned()], [[first.uuid], [second.uuid, third.uuid]])
+    assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 2, rejected: 0 })
+    assert.deepEqual(world.events.thinned.get(second.uuid), {
+      projectId: 1,
+      uuid: second.uuid,
+      distinctId: 'ada',
+      timestampMs: noon,
+      chargedAtMs: noon,
+      flag: 'beta',
+      response: 'true',
+    })
+  })
+
+  it('tells kinds apart by id, flag, answer, groups, day, and by the experiment where there is a variant', async t => {
+    const world = thinningWorld()
+    const kinds = [
+      called(),
+      called({}, {}, 'bob'),
+      called({ $feature_flag: 'other' }),
+      called({ $feature_flag_response: false }),
+      called({ $feature_flag_response: null }),
+      called({ $feature_flag_response: 'true' }),
+      called({ $feature_flag_response: 'true', $feature_flag_has_experiment: true }),
+      called({ $groups: { a: 1, b: 2 } }),
+      called({ $groups: { a: 1, b: 3 } }),
+      called({}, { timestampMs: noon + dayMs }),
+    ]
+    const alike = [
+      called({ $feature_flag_has_experiment: true }),
+      called({ $groups: { b: 2, a: 1 } }),
+      anEvent(
+        '$feature_flag_called',
+        'ada',
+        '{"$feature_flag":"beta","$feature_flag_response":true,"$groups":{"a":1.0,"b":2e0}}',
+        { timestampMs: noon },
+      ),
+      called({}, { timestampMs: noon + dayMs / 3 }),
+    ]
+    await world.send(t, ...kinds)
+    await world.send(t, ...alike, ...kinds)
+    assert.deepEqual(world.stored().toSorted(), kinds.map(({ uuid }) => uuid).toSorted())
+    assert.deepEqual(world.thinned().toSorted(), alike.map(({ uuid }) => uuid).toSorted())
+  })
+
+  it('takes a call that is sent again for the one that it is', async t => {
+    const world = thinningWorld()
+    const [first, second] = [called(), called()]
+    await world.send(t, first, second, first)
+    await world.send(t, second, first, { ...second, capturedAtMs: noon + 3 * dayMs })
+    assert.deepEqual([world.stored(), world.thinned()], [[first.uuid], [second.uuid]])
+    assert.equal(world.events.thinned.get(second.uuid)?.chargedAtMs, noon, 'charged on its first day')
+  })
+
+  it('stores the same ones when its worker dies after the rows', async t => {
+    const world = thinningWorld()
+    const events = [called(), called(), called({ $feature_flag_response: false })]
+    await world.append(events)
+    let isKilled = false
+    world.start(t, {
+      faultPoint: async name => {
+        if (name !== 'insert') return
+        isKilled = true
+        await new Promise(() => {})
+      },
+    })
+    await eventually(() => isKilled)
+    await world.send(t)
+    assert.deepEqual([world.stored(), world.thinned()], [[events[0]!.uuid, events[2]!.uuid], [events[1]!.uuid]])
+    assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 1, rejected: 0 })
+  })
+
+  it('leaves imports, other events and calls without a flag as they are, and makes no person of a repeat', async t => {
+    const world = thinningWorld()
+    const odd = [
+      called({ $feature_flag: 5 }),
+      called({ $feature_flag: 5 }),
+      anEvent('e', 'ada', { $feature_flag: 'beta' }),
+    ]
+    const imports = [1, 2].map(() => anImportedEvent('$feature_flag_called', 'ada', noon, { $feature_flag: 'beta' }))
+    await world.send(t, ...odd, called(), called({ $set: { a: 1 } }))
+    await world.append(imports, 'historical')
+    world.start(t)
+    await eventually(() => world.isProcessed('historical'))
+    assert.equal(world.stored().length, 6)
+    assert.equal(world.person('ada')?.properties.a, undefined)
+  })
+
+  it('is not asked of a project that stores all of them', async t => {
+    const world = aWorld()
+    await world.append([called(), called()])
+    world.start(t)
+    await eventually(() => world.isProcessed())
+    assert.deepEqual([world.events.rows.size, world.events.thinned.size], [2, 0])
+  })
+})

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { compileProjectSteps } from '#core/flags/compile-project.ts'
+import { emptyDefinitions } from '#core/flags/project-definitions.ts'
+import { aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
+import { inSlices } from './in-slices.ts'
+
+describe('work in slices', () => {
+  it('gives the event loop its turn between steps that take their time, and answers in the end', async () => {
+    let turns = 0
+    let isOver = false
+    const turn = () => {
+      turns++
+      if (!isOver) setImmediate(turn)
+    }
+    setImmediate(turn)
+    function* steps(): Generator<undefined, string> {
+      for (let count = 0; count < 5; count++) {
+        const endMs = performance.now() + 12
+        while (performance.now() < endMs);
+        yield
+      }
+      return 'done'
+    }
+    assert.equal(await inSlices(steps()), 'done')
+    isOver = true
+    assert.ok(turns >= 4, `${turns} turns`)
+  })
+
+  it('takes one step for each flag of a project', () => {
+    const flags = Array.from({ length: 20 }, (_, index) => ({
+      ...aNewFlag({ key: `f${index}` }),
+      ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0 },
+    }))
+    const steps = compileProjectSteps({ ...emptyDefinitions(aProject(), 1), flags })
+    let count = 0
+    let step = steps.next()
+    for (; step.done !== true; step = steps.next()) count++
+    assert.equal(count, 20)
+    assert.equal(step.value.order.length, 20)
+  })
+})
