@@ -17,7 +17,7 @@ import { createRejectReplay, type RejectReplay } from '#services/capture/replay-
 import type { DefinitionCache } from '#services/flags/definition-cache.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { decodeReject } from '#wire/decode-reject.ts'
+import { decodeReject } from '#wire/rejects/decode-reject.ts'
 import type { Config } from '../config.ts'
 
 export interface CaptureParts {

@@ -45,6 +45,7 @@ import { inSlices } from '#services/shared/in-slices.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
+import { parseTrustedProxies, type TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import {
   type DecodeJob,
   type DecodeOutcome,
@@ -52,8 +53,7 @@ import {
   decodeThreadEntry,
   isUrgentDecodeJob,
   senderOfDecodeJob,
-} from '#wire/decode-thread.ts'
-import { parseTrustedProxies, type TrustedProxies } from '#wire/trusted-proxies.ts'
+} from '#wire/threads/decode-thread.ts'
 import type { Config } from '../config.ts'
 import { coalesceNudges } from '../processes/coalesced-nudges.ts'
 import type { ProcessingState } from '../processes/messages.ts'

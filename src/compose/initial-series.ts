@@ -13,7 +13,7 @@ import { performanceReason } from '#services/capture/append-events.ts'
 import { importOnlyReason } from '#services/capture/capture.ts'
 import type { DecideResult } from '#services/flags/decide.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { knownRejectReasons } from '#wire/reject-reasons.ts'
+import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 
 /** What alerts ask for; other statuses are shown once they were answered. */
 const statuses = [200, 400, 401, 500, 503]

@@ -5,7 +5,7 @@ import type { EventLogReader } from '#ports/event-log.ts'
 import { createLiveEvents, type LiveEvents } from '#services/live/live-events.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { liveMessages } from '#wire/live-events.ts'
+import { liveMessages } from '#wire/live/live-events.ts'
 
 /** Per front: each may hold some 300 KiB while its client is slow. One project leaves room for others. */
 const watcherLimits = { watchersMax: 300, watchersPerProjectMax: 100 }

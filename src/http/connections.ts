@@ -5,7 +5,7 @@
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { networkOf, withoutMapping } from '#wire/client-address.ts'
+import { networkOf, withoutMapping } from '#wire/address/client-address.ts'
 
 /** For the files of the stores, of the decode threads and of a query's connections: an idle front has some 60 open. */
 const filesReserved = 256

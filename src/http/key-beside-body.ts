@@ -1,7 +1,7 @@
 // The project's key of a request where it stands outside of its body.
 
 import type { FastifyRequest } from 'fastify'
-import { type RawQuery, readableQuery } from '#wire/capture-query.ts'
+import { type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
 
 /** The key in the query or else in the header; null when neither has one. Source: docs/wire/ingestion.md 2.4. */
 export function keyBesideBody(request: FastifyRequest): string | null {

@@ -10,7 +10,7 @@ import { PortError } from '#ports/port-error.ts'
 import { secretKeyPrefix } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, secretLengthMax } from '#services/manage/personal-key-check.ts'
 import { createSecretDigests, type SecretDigests } from '#services/manage/secret-digests.ts'
-import { serverKeyErrors } from '#wire/server-key-errors.ts'
+import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { stateUnavailable } from './management/answers.ts'
 import {

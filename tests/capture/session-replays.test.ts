@@ -21,7 +21,7 @@ import {
   decodePool,
   decodeThreadEntry,
   isUrgentDecodeJob,
-} from '#wire/decode-thread.ts'
+} from '#wire/threads/decode-thread.ts'
 import { endServer } from '../support/end-server.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aProject } from '../support/state-builders.ts'

@@ -6,9 +6,9 @@ import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
 import { type JsonObject, parseJson, textOf } from '#core/json.ts'
 import { atOnce } from '#core/maybe-steps.ts'
 import { ok } from '#core/result.ts'
-import { parseDecideQuery } from '#wire/decide-query.ts'
-import { parseDecideRequest } from '#wire/decide-request.ts'
-import { encodeEvaluation } from '#wire/decide-response.ts'
+import { parseDecideQuery } from '#wire/flags/decide-query.ts'
+import { parseDecideRequest } from '#wire/flags/decide-request.ts'
+import { encodeEvaluation } from '#wire/flags/decide-response.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 
 interface FlagVector {

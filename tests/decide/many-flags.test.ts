@@ -8,8 +8,8 @@ import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
 import type { JsonObject } from '#core/json.ts'
 import { isSteps, type MaybeSteps } from '#core/maybe-steps.ts'
 import { ofrepRoutes } from '#http/handlers/ofrep.ts'
-import { type AnswerOptions, encodeEvaluation } from '#wire/decide-response.ts'
-import { encodeOfrepBulk } from '#wire/ofrep-response.ts'
+import { type AnswerOptions, encodeEvaluation } from '#wire/flags/decide-response.ts'
+import { encodeOfrepBulk } from '#wire/flags/ofrep-response.ts'
 import {
   compileTestProject,
   type DecideServerOptions,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { changeTag } from '#wire/change-events.ts'
+import { changeTag } from '#wire/flags/change-events.ts'
 import { type DecideServerOptions, emptySubjects } from '../support/decide-server.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { bulkPath, everybody, flags, halves, type Item, proOnly, startOfrep } from '../support/ofrep-server.ts'

@@ -16,6 +16,7 @@ import { createCaptureService } from '#services/capture/capture.ts'
 import type { ProjectBacklog } from '#services/capture/project-backlog.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import {
   type DecodeJob,
   type DecodeOutcome,
@@ -23,8 +24,7 @@ import {
   decodeThreadEntry,
   isUrgentDecodeJob,
   senderOfDecodeJob,
-} from '#wire/decode-thread.ts'
-import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
+} from '#wire/threads/decode-thread.ts'
 import { endServer } from './end-server.ts'
 import { fixedClock } from './fixed-clock.ts'
 

@@ -25,7 +25,7 @@ import {
   decodePool,
   decodeThreadEntry,
   isUrgentDecodeJob,
-} from '#wire/decode-thread.ts'
+} from '#wire/threads/decode-thread.ts'
 import { endServer } from './end-server.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { aCohort, aNewFlag, aProject } from './state-builders.ts'

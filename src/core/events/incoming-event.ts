@@ -1,5 +1,5 @@
 // A capture request after its bytes and JSON were read: names and types are settled, rules are not applied yet.
-// `wire/capture-request.ts` makes it, `normalize-event.ts` turns its items into captured events.
+// `wire/capture/capture-request.ts` makes it, `normalize-event.ts` turns its items into captured events.
 
 import type { VerdictCollector } from './item-verdicts.ts'
 

@@ -1,5 +1,5 @@
 // A request of capture protocol v1 after its headers, bytes and JSON were read: shapes are settled, rules are not applied
-// yet. `wire/v1-capture-request.ts` makes it, `normalize-v1-event.ts` turns its items into captured events.
+// yet. `wire/capture-v1/v1-capture-request.ts` makes it, `normalize-v1-event.ts` turns its items into captured events.
 
 export interface IncomingV1Request {
   /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */

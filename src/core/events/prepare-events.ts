@@ -1,5 +1,5 @@
 // All events of one request become encoded log records, or the request is refused for one of them. Pure, so that it
-// runs on the event loop for small requests and in a decode thread for large ones (`wire/decode-capture.ts`).
+// runs on the event loop for small requests and in a decode thread for large ones (`wire/capture/decode-capture.ts`).
 
 import type { JsonObject } from '../json.ts'
 import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'

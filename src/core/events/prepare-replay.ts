@@ -1,5 +1,5 @@
 // A replay request becomes one encoded log record, or a reason why it cannot: the rules of session ids, times and sizes.
-// Pure, so that it runs on the event loop for small requests and in a decode thread for large ones (`wire/decode-replay.ts`).
+// Pure, so that it runs on the event loop for small requests and in a decode thread for large ones (`wire/recordings/decode-replay.ts`).
 
 import type { EncodedRecords } from '../log/record-codec.ts'
 import { encodeReplay } from '../log/replay-record.ts'

@@ -1,6 +1,6 @@
 // All events of one v1 batch become encoded log records, each with a verdict of its own: what is dropped leaves the others
 // alone. Pure, so that it runs on the event loop for small requests and in a decode thread for large ones
-// (`wire/decode-v1-capture.ts`).
+// (`wire/capture-v1/decode-v1-capture.ts`).
 
 import { RecordEncoder } from '../log/record-codec.ts'
 import { type CapturedReject, importWithoutJob, type Lane, logLaneOf } from './captured-event.ts'

@@ -1,5 +1,5 @@
 // What an evaluation can say about one flag, as a closed union: its value, payload, reason and condition index.
-// How an answer spells them on the wire is `wire/decide-response.ts`.
+// How an answer spells them on the wire is `wire/flags/decide-response.ts`.
 
 /** JSON text of a payload, or null for one that is stored as null. */
 export type PayloadText = string | null

@@ -9,20 +9,25 @@ import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
-import { clientAddress } from '#wire/client-address.ts'
-import { type DecodePool, movableBytes, type V1CaptureJob } from '#wire/decode-thread.ts'
-import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/decode-v1-capture.ts'
-import type { TrustedProxies } from '#wire/trusted-proxies.ts'
-import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/v1-capture-errors.ts'
-import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/v1-capture-headers.ts'
-import { encodeDiscarded, encodeNotStored, encodeStored, type V1Answer } from '#wire/v1-capture-response.ts'
+import { clientAddress } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-v1-capture.ts'
+import {
+  encodeV1Error,
+  v1BodyBytesMax,
+  v1CaptureErrors,
+  v1RetryAfterSeconds,
+} from '#wire/capture-v1/v1-capture-errors.ts'
+import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1/v1-capture-headers.ts'
+import { encodeDiscarded, encodeNotStored, encodeStored, type V1Answer } from '#wire/capture-v1/v1-capture-response.ts'
+import { type DecodePool, movableBytes, type V1CaptureJob } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../client-gone.ts'
 import { type Route, sendJson } from '../route.ts'
 
 export interface CaptureV1RouteDependencies {
   readonly service: CaptureService
-  /** Runs `wire/decode-thread.ts`. */
+  /** Runs `wire/threads/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock

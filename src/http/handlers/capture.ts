@@ -10,8 +10,10 @@ import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
-import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture-errors.ts'
-import { isYes, parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture-query.ts'
+import { clientAddress } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/capture-errors.ts'
+import { isYes, parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
 import {
   encodeVerdicts,
   type RequestVerdicts,
@@ -19,8 +21,7 @@ import {
   verdictsOf,
   withOverQuota,
   withoutPersons,
-} from '#wire/capture-verdicts.ts'
-import { clientAddress } from '#wire/client-address.ts'
+} from '#wire/capture/capture-verdicts.ts'
 import {
   type CaptureInput,
   type DecodedCapture,
@@ -28,9 +29,8 @@ import {
   inlineLimits,
   isInlineBody,
   type PreparedCapture,
-} from '#wire/decode-capture.ts'
-import { type CaptureJob, type DecodePool, movableBytes } from '#wire/decode-thread.ts'
-import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+} from '#wire/capture/decode-capture.ts'
+import { type CaptureJob, type DecodePool, movableBytes } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../client-gone.ts'
 import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
@@ -38,7 +38,7 @@ import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface CaptureRouteDependencies {
   readonly service: CaptureService
-  /** Runs `wire/decode-thread.ts`. */
+  /** Runs `wire/threads/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock

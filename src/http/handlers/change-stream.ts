@@ -13,9 +13,9 @@ import {
   lastEventIdOf,
   streamHeartbeat,
   streamKeyOf,
-} from '#wire/change-events.ts'
-import type { RawQuery } from '#wire/decide-query.ts'
-import { type OfrepError, ofrepErrors } from '#wire/ofrep-errors.ts'
+} from '#wire/flags/change-events.ts'
+import type { RawQuery } from '#wire/flags/decide-query.ts'
+import { type OfrepError, ofrepErrors } from '#wire/flags/ofrep-errors.ts'
 import type { Route } from '../route.ts'
 import { encodeOwnError, sendOfrepError } from './ofrep.ts'
 

@@ -9,21 +9,21 @@ import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
-import { clientAddress, geoipAddress } from '#wire/client-address.ts'
-import { bodyBytesMax, decideErrors } from '#wire/decide-errors.ts'
+import { clientAddress, geoipAddress } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { bodyBytesMax, decideErrors } from '#wire/flags/decide-errors.ts'
 import {
   type DecideEndpoint,
   type DecideQuery,
   minimalShape,
   parseDecideQuery,
   type RawQuery,
-} from '#wire/decide-query.ts'
-import type { DecideContext } from '#wire/decide-request.ts'
-import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags } from '#wire/decide-response.ts'
-import { decodeFlagsInline, unpackFlags } from '#wire/decode-flags.ts'
-import { type DecodePool, type FlagsJob, movableBytes } from '#wire/decode-thread.ts'
-import type { FlagsBody } from '#wire/flags-body.ts'
-import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+} from '#wire/flags/decide-query.ts'
+import type { DecideContext } from '#wire/flags/decide-request.ts'
+import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags } from '#wire/flags/decide-response.ts'
+import { decodeFlagsInline, unpackFlags } from '#wire/flags/decode-flags.ts'
+import type { FlagsBody } from '#wire/flags/flags-body.ts'
+import { type DecodePool, type FlagsJob, movableBytes } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../client-gone.ts'
 import { requestIdHeader } from '../request-id.ts'
@@ -31,7 +31,7 @@ import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface DecideRoutesOptions {
   readonly decide: DecideService
-  /** Runs `wire/decode-thread.ts`. */
+  /** Runs `wire/threads/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock

@@ -7,9 +7,9 @@ import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/flags/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
-import { changeTag, encodeEventStreams, tagHeardOf } from '#wire/change-events.ts'
-import { geoipAddress } from '#wire/client-address.ts'
-import type { RawQuery } from '#wire/decide-query.ts'
+import { geoipAddress } from '#wire/address/client-address.ts'
+import { changeTag, encodeEventStreams, tagHeardOf } from '#wire/flags/change-events.ts'
+import type { RawQuery } from '#wire/flags/decide-query.ts'
 import {
   encodeOfrepError,
   type OfrepError,
@@ -17,9 +17,9 @@ import {
   ofrepErrorOf,
   ofrepErrors,
   overQuota,
-} from '#wire/ofrep-errors.ts'
-import { decodeOfrepRequest, ofrepKeyOf } from '#wire/ofrep-request.ts'
-import { encodeOfrepBulk, ofrepAnswer } from '#wire/ofrep-response.ts'
+} from '#wire/flags/ofrep-errors.ts'
+import { decodeOfrepRequest, ofrepKeyOf } from '#wire/flags/ofrep-request.ts'
+import { encodeOfrepBulk, ofrepAnswer } from '#wire/flags/ofrep-response.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
 import { type Route, sendJson } from '../route.ts'

@@ -9,15 +9,15 @@ import type { CompiledProject } from '#core/flags/compile-project.ts'
 import type { Project } from '#core/project.ts'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import type { Clock } from '#ports/clock.ts'
-import { type ClientConfig, clientConfigOf, isRecorded } from '#wire/client-config.ts'
-import { prependToGzip } from '#wire/gzip-prefix.ts'
+import { type ClientConfig, clientConfigOf, isRecorded } from '#wire/browser/client-config.ts'
 import {
   encodeRemoteConfig,
   encodeRemoteConfigScript,
   isTokenForm,
   offConfig,
   type RemoteConfig,
-} from '#wire/remote-config.ts'
+} from '#wire/browser/remote-config.ts'
+import { prependToGzip } from '#wire/bytes/gzip-prefix.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { contentHash, matchesEtag } from '../etag.ts'
 import { type Route, sendError, sendJson } from '../route.ts'

@@ -7,13 +7,13 @@ import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { ReplayOutcome, ReplayService } from '#services/capture/capture-replay.ts'
-import { captureErrors } from '#wire/capture-errors.ts'
-import { parseCaptureQuery, type RawQuery } from '#wire/capture-query.ts'
-import { clientAddress } from '#wire/client-address.ts'
-import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/decode-replay.ts'
-import { type DecodePool, movableBytes, type ReplayJob } from '#wire/decode-thread.ts'
-import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/replay-errors.ts'
-import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+import { clientAddress } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { captureErrors } from '#wire/capture/capture-errors.ts'
+import { parseCaptureQuery, type RawQuery } from '#wire/capture/capture-query.ts'
+import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire/recordings/decode-replay.ts'
+import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/recordings/replay-errors.ts'
+import { type DecodePool, movableBytes, type ReplayJob } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../client-gone.ts'
 import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
@@ -22,7 +22,7 @@ import { type Route, sendError, sendJson } from '../route.ts'
 export interface ReplayRouteDependencies {
   readonly replay: ReplayService
   readonly keepRefused: CaptureService['keepRefused']
-  /** Runs `wire/decode-thread.ts`. */
+  /** Runs `wire/threads/decode-thread.ts`. */
   readonly decodeThreads: DecodePool
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock

@@ -3,9 +3,13 @@
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/compile-project.ts'
-import { clientConfigOf } from '#wire/client-config.ts'
-import { type EarlyAccessText, earlyAccessAnswer, encodeEarlyAccessFeatures } from '#wire/early-access-features.ts'
-import { missingProjectToken, projectToken, unknownProjectToken } from '#wire/project-token.ts'
+import { clientConfigOf } from '#wire/browser/client-config.ts'
+import {
+  type EarlyAccessText,
+  earlyAccessAnswer,
+  encodeEarlyAccessFeatures,
+} from '#wire/browser/early-access-features.ts'
+import { missingProjectToken, projectToken, unknownProjectToken } from '#wire/capture/project-token.ts'
 import { type Route, sendError, sendJson } from '../route.ts'
 
 export interface SurveysAndFeaturesOptions {

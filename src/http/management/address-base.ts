@@ -1,8 +1,8 @@
 // Where a caller reaches this instance: what the addresses of other pages begin with.
 
 import type { FastifyRequest } from 'fastify'
-import { withoutMapping } from '#wire/client-address.ts'
-import type { TrustedProxies } from '#wire/trusted-proxies.ts'
+import { withoutMapping } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 /** Scheme, host and what a proxy takes away of the path, without a final slash; '' makes addresses relative. */
 export type AddressBase = (request: FastifyRequest) => string

@@ -6,7 +6,6 @@ import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import type { UnknownReason } from '#core/flags/flag-outcome.ts'
 import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
-import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import {
   addMembersSchema,
   cohortSchema,
@@ -16,7 +15,8 @@ import {
   personSchema,
   removeMembersSchema,
   writtenCohortSchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, listAnswer, refusal, required } from './answers.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from './cohort-endpoint.ts'

@@ -6,7 +6,6 @@ import type { MemberIds } from '#core/cohorts/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { createCohortCounter } from '#services/manage/cohort-persons.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   cohortSchema,
   createCohortSchema,
@@ -17,7 +16,8 @@ import {
   type UpdateCohortJson,
   updateCohortSchema,
   writtenCohortSchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal } from './answers.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from './cohort-endpoint.ts'

@@ -2,8 +2,8 @@
 
 import Type from 'typebox'
 import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
+import { encodeFlag, flagSchema, organizationId } from '#wire/management/management.ts'
 import { idSchema } from '#wire/management/shapes.ts'
-import { encodeFlag, flagSchema, organizationId } from '#wire/management.ts'
 import { answer, invalidInput, missing, permissionDenied, refusal } from './answers.ts'
 import { holdsScope, mayUseProject } from './authenticate.ts'
 import type { ManagementDeps } from './deps.ts'

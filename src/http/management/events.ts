@@ -3,7 +3,7 @@
 import Type from 'typebox'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/event-store.ts'
-import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management.ts'
+import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management/management.ts'
 import {
   type Answer,
   answerFromEventStore,

@@ -2,8 +2,14 @@
 
 import type { Flag } from '#core/flags/flag.ts'
 import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
+import {
+  createFlagSchema,
+  decodeFlag,
+  flagSchema,
+  updateFlagSchema,
+  writtenFlagSchema,
+} from '#wire/management/management.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { createFlagSchema, decodeFlag, flagSchema, updateFlagSchema, writtenFlagSchema } from '#wire/management.ts'
 import { answer, noContent } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'

@@ -7,7 +7,6 @@ import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import type { FlagVersion } from '#ports/management-store.ts'
 import { restoreFlag } from '#services/manage/manage-flags.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeFlag,
   encodeFlagVersion,
@@ -18,7 +17,8 @@ import {
   flagVersionSchema,
   withoutPayloads,
   writtenFlagSchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import { answer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'

@@ -3,8 +3,13 @@
 
 import { logLanes } from '#core/events/captured-event.ts'
 import { utcDay } from '#core/usage.ts'
+import {
+  ingestionStatusSchema,
+  type LaneStatusJson,
+  type OutcomeJson,
+  type RefusedJson,
+} from '#wire/management/management.ts'
 import { instant } from '#wire/management/shapes.ts'
-import { ingestionStatusSchema, type LaneStatusJson, type OutcomeJson, type RefusedJson } from '#wire/management.ts'
 import { answer } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'

@@ -2,8 +2,8 @@
 
 import type { LogLoss } from '#ports/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
+import { type LostRecordsJson, lostRecordsSchema } from '#wire/management/management.ts'
 import { countedPageSchema, instant } from '#wire/management/shapes.ts'
-import { type LostRecordsJson, lostRecordsSchema } from '#wire/management.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { answer, permissionDenied, refusal } from './answers.ts'
 import { isLimited } from './authenticate.ts'

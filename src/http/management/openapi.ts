@@ -2,7 +2,7 @@
 // are described in `../openapi`. Built once, at start.
 
 import type { TSchema } from 'typebox'
-import { organizationId } from '#wire/management.ts'
+import { organizationId } from '#wire/management/management.ts'
 import { componentSchemas, documented } from '../openapi/components.ts'
 import { type Json, ref } from '../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../openapi/wire-operations.ts'

@@ -3,13 +3,13 @@
 import type { TSchema } from 'typebox'
 import { nearestScope, scopeObjects } from '#core/scopes.ts'
 import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage/manage-keys.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createdPersonalKeySchema,
   createPersonalKeySchema,
   encodePersonalKey,
   personalKeySchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
 import { isLimited } from './authenticate.ts'

@@ -1,7 +1,7 @@
 // Persons, read only: they come from events.
 
+import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/management.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management.ts'
 import { answer, listAnswer, missing, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'

@@ -14,7 +14,6 @@ import {
 import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
 import { refusedSetting } from '#wire/management/kept-settings.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createProjectSchema,
   decodeProject,
@@ -22,7 +21,8 @@ import {
   organizationId,
   projectSchema,
   updateProjectSchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
 import { isLimited } from './authenticate.ts'

@@ -8,7 +8,6 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { RejectedCursor, RejectedFilter } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ReplayReport } from '#services/capture/replay-rejects.ts'
-import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeRejectedEvent,
   type RejectReplayReportJson,
@@ -16,8 +15,9 @@ import {
   rejectFilterSchema,
   rejectReplayReportSchema,
   rejectReplaySchema,
-} from '#wire/management.ts'
-import { knownRejectReasons } from '#wire/reject-reasons.ts'
+} from '#wire/management/management.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import {
   type Answer,

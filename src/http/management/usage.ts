@@ -2,7 +2,7 @@
 
 import { ok } from '#core/result.ts'
 import { utcDay } from '#core/usage.ts'
-import { usageSchema } from '#wire/management.ts'
+import { usageSchema } from '#wire/management/management.ts'
 import { answer, invalidInput, refusal } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'

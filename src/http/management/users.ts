@@ -2,7 +2,6 @@
 
 import { noSecretKeys, type Project } from '#core/project.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   encodeProject,
   type OrganizationJson,
@@ -11,7 +10,8 @@ import {
   type ProjectSummaryJson,
   type UserJson,
   userSchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import { answer } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { currentProject, instanceRoutes, type ManagementRoute } from './endpoint.ts'

@@ -1,7 +1,7 @@
 // Ingestion warnings: events that were stored although something about them deserves a look.
 
+import { type WarningJson, warningsSchema } from '#wire/management/management.ts'
 import { instant } from '#wire/management/shapes.ts'
-import { type WarningJson, warningsSchema } from '#wire/management.ts'
 import { answer } from './answers.ts'
 import type { ManagementDeps } from './deps.ts'
 import { type ManagementRoute, projectRoutes } from './endpoint.ts'

@@ -12,8 +12,6 @@ import {
 } from '#wire/management/early-access.ts'
 import { createExperimentSchema, experimentSchema, updateExperimentSchema } from '#wire/management/experiments.ts'
 import { linkedFlagSchema } from '#wire/management/linked-flag.ts'
-import { surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
-import { createSurveySchema, surveySchema, updateSurveySchema } from '#wire/management/surveys.ts'
 import {
   createdPersonalKeySchema,
   createFlagSchema,
@@ -43,7 +41,9 @@ import {
   userSchema,
   warningsSchema,
   writtenFlagSchema,
-} from '#wire/management.ts'
+} from '#wire/management/management.ts'
+import { surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
+import { createSurveySchema, surveySchema, updateSurveySchema } from '#wire/management/surveys.ts'
 import { describedShapes, type Json, ref } from './shapes.ts'
 
 const named: Readonly<Record<string, TSchema>> = {

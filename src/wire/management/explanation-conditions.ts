@@ -5,7 +5,7 @@ import type { TracedSet } from '#core/flags/evaluation-trace.ts'
 import type { ExplainedFlag } from '#core/flags/explained-flag.ts'
 import { filtersAsAsked, type StoredFilter, type StoredFilters, type StoredSet } from '#core/flags/flag-filters.ts'
 import { isInRollout } from '#core/flags/rollout.ts'
-import { reasonCode, reasonDescription } from '../flag-texts.ts'
+import { reasonCode, reasonDescription } from '../flags/flag-texts.ts'
 import {
   type Budget,
   type ExplanationView,

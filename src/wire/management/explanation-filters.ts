@@ -10,7 +10,7 @@ import type { StoredFilter } from '#core/flags/flag-filters.ts'
 import { flagValue } from '#core/flags/flag-outcome.ts'
 import { matchNote } from '#core/flags/match-note.ts'
 import { compactJson, type JsonValue } from '#core/json.ts'
-import { reasonDescription } from '../flag-texts.ts'
+import { reasonDescription } from '../flags/flag-texts.ts'
 import type { CohortLeafJson, ComparedJson, ExplainedFilterJson } from './explanation-shapes.ts'
 
 export interface ExplanationView {

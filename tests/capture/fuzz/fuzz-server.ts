@@ -19,14 +19,14 @@ import { createReplayService } from '#services/capture/capture-replay.ts'
 import { createDecideService } from '#services/flags/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
 import {
   type DecodeJob,
   type DecodeOutcome,
   decodePool,
   decodeThreadEntry,
   isUrgentDecodeJob,
-} from '#wire/decode-thread.ts'
-import { parseTrustedProxies } from '#wire/trusted-proxies.ts'
+} from '#wire/threads/decode-thread.ts'
 import { compileTestProject, emptyHashKeys, emptySubjects } from '../../support/decide-server.ts'
 import { fixedClock } from '../../support/fixed-clock.ts'
 

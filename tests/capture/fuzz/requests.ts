@@ -1,6 +1,6 @@
 // Requests to begin with: what real SDKs sent, and what protocols of our time send beside it.
 
-import { readCaptureBody } from '#wire/capture-body.ts'
+import { readCaptureBody } from '#wire/capture/capture-body.ts'
 import { testToken } from '../../support/capture-server.ts'
 import { goldenRequests, type Recorded, requestsOfSdks, snapshotRequests } from '../recorded-requests.ts'
 import { uuidOf, v1Batch, v1Event, v1Headers } from '../v1-requests.ts'

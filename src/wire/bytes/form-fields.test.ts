@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { takesAtMost } from '../../../tests/support/cpu-time.ts'
+import { formField, isRepeatedField } from './form-fields.ts'
+
+describe('fields of a form', () => {
+  it('are found at the start and behind an ampersand, and decoded', () => {
+    assert.equal(formField('data=a%2Bb+c&ip=1', 'data'), 'a+b c')
+    assert.equal(formField('ip=1&data=%zz', 'data'), '%zz')
+    assert.equal(formField('ip=1&data=a=b', 'data'), 'a=b')
+    assert.equal(formField('data=', 'data'), '')
+    assert.equal(formField('metadata=1&ip=data=', 'data'), null)
+  })
+
+  it('are told apart from repeated ones', () => {
+    assert.equal(isRepeatedField('data=1&data=2', 'data'), true)
+    assert.equal(isRepeatedField('ip=1&data=1&data=2', 'data'), true)
+    assert.equal(isRepeatedField('data=&ip=1', 'data'), false)
+    assert.equal(isRepeatedField('ip=1', 'data'), false)
+  })
+
+  it('are found in time among hundreds of thousands of others', () => {
+    const form = `${'a&'.repeat(300_000)}data=x`
+    assert.equal(formField(form, 'data'), 'x')
+    assert.equal(formField(form, 'token'), null)
+    const find = () => void formField(form, 'data')
+    const pass = () => void form.replaceAll('&', '=')
+    // A parser of the whole takes hundreds of times as long as a pass.
+    assert.ok(takesAtMost(10, find, pass))
+  })
+
+  it('cost the same for each byte, whatever stands in them', () => {
+    const read = (text: string) => {
+      const form = `data=${text.repeat(1_000_000 / text.length)}`
+      return () => void formField(form, 'data')
+    }
+    for (const text of ['+', '+a', '%', '%2', '%zz', '&a']) assert.ok(takesAtMost(8, read(text), read('a%20')), text)
+  })
+
+  it('are decoded as every browser does', () => {
+    const pieces = fc.array(fc.oneof(fc.constantFrom('+', '%', '%2B', '%e2%82%ac', '%ff', ' ', '=', 'é'), fc.string()))
+    fc.assert(
+      fc.property(pieces, parts => {
+        const value = parts.join('').replaceAll('&', '')
+        assert.equal(formField(`data=${value}`, 'data'), new URLSearchParams(`data=${value}`).get('data'))
+      }),
+    )
+  })
+})

@@ -1,0 +1,47 @@
+// What is wrong with an object that is neither an event nor an envelope. PostHog answers all of them with one text, that an
+// event has no name, since its last shape asks for nothing; `code` and `attr` say what it really is.
+// Source: docs/wire/ingestion.md 1.7, 2.1.
+
+import type { WireError } from '../wire-error.ts'
+import { hydrationError } from './capture-errors.ts'
+import { type Fields, faultOfEnvelope, faultOfList, hasEnvelopeKey, isObject, type ListKey } from './event-fields.ts'
+
+/**
+ * @param root without a name, and without a fault in the fields of an event.
+ * @param keyOutside the request names a key beside its body.
+ */
+export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
+  if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
+  const listKey = listKeyMeant(root)
+  if (listKey === null) return hydrationError('missing_event_name', 'event')
+  const items = root[listKey]
+  if (!Array.isArray(items)) return hydrationError('invalid_shape', listKey)
+  const field = faultOfEnvelope(root)
+  if (field !== null) return hydrationError('invalid_shape', field)
+  if (!keyOutside && !hasEnvelopeKey(root, listKey)) return hydrationError('missing_api_key', 'api_key')
+  const place = faultOfList(items, `${listKey}.`)
+  return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
+}
+
+/** The same on `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */
+export function noEnvelope(root: Fields): WireError {
+  if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
+  const listKey = listKeyMeant(root)
+  return listKey === null ? hydrationError('missing_event_name', 'event') : hydrationError('invalid_shape', listKey)
+}
+
+function listKeyMeant(root: Fields): ListKey | null {
+  if (root.batch !== undefined) return 'batch'
+  return Array.isArray(root.data) ? 'data' : null
+}
+
+/** @param place of the first item that is no event, such as `batch.1.event`. */
+function isNameMissing(items: readonly unknown[], place: string | null): boolean {
+  const [, index, field] = place?.split('.') ?? []
+  const item = items[Number(index)]
+  return field === 'event' && isObject(item) && isAbsent(item.event)
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null
+}

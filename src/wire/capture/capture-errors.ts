@@ -1,0 +1,146 @@
+// Every refusal of the v0 capture paths, with the texts that PostHog's capture answers. `docs/wire/errors.md` lists them
+// with what SDKs do; `capture-body.ts`, `capture-request.ts` and the handler choose among them.
+// Source: docs/wire/ingestion.md 1.4, 1.7; docs/wire/service.md §7.2 leaves them open.
+
+import type { EventRefusal } from '#core/events/normalize-event.ts'
+import { aiEventBytesMax, eventBytesMax } from '#core/events/normalize-event.ts'
+import { type WireError, wireError } from '../wire-error.ts'
+import { whereToFindProjectKeys } from './project-token.ts'
+
+export const captureBodyBytesMax = 20 * 1024 * 1024
+/** A decompressed body may have five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
+export const captureDecodedBytesMax = 5 * captureBodyBytesMax
+
+/** Parsed, a value takes some tens of bytes: this keeps one request within the memory and the seconds of a
+ * decode thread. Source: ours. */
+export const captureValueCountMax = 5_000_000
+
+/**
+ * Items of one request, of every capture path. An SDK sends up to 1,000 and an importer up to 5,000; without a bound, 75 KB of
+ * gzip hold a million events, a minute of the worker's time. Source: ours.
+ */
+export const captureItemCountMax = 50_000
+
+const tooLarge = 'maximum event size exceeded:'
+
+export const captureErrors = {
+  bodyTooLarge: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Request body exceeds limit of ${captureBodyBytesMax} bytes`,
+  ),
+  decodedTooLarge: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Decompressed body exceeds limit of ${captureDecodedBytesMax} bytes, or of what its compressed size may stand for`,
+  ),
+  tooManyValues: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Request holds more than ${captureValueCountMax} values`,
+  ),
+  tooManyItems: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Request holds more than ${captureItemCountMax} events`,
+  ),
+  bodyReadTimeout: wireError(408, 'body_read_timeout', 'client stopped sending data'),
+  missingPayload: wireError(400, 'missing_payload', 'request missing data payload'),
+  formExpected: decodeError('invalid_form', 'expected form data in POST request payload'),
+  invalidForm: decodeError('invalid_form', 'invalid urlencoded form data'),
+  invalidGzip: decodeError('invalid_compressed_data', 'invalid GZIP data'),
+  invalidGzipText: decodeError('invalid_utf8', 'invalid gzip data'),
+  invalidUtf8: decodeError('invalid_utf8', 'invalid UTF8 in request payload'),
+  invalidLz64: decodeError('invalid_compressed_data', 'decompress_lz64: failed decompress to UTF16'),
+  invalidLz64Text: decodeError('invalid_utf8', 'decompress_lz64: failed UTF16 to UTF8 conversion'),
+  nestedTooDeep: parseError('invalid_json', 'recursion limit exceeded'),
+  loneSurrogate: parseError('invalid_json', 'lone surrogate in a unicode escape'),
+  emptyBatch: wireError(400, 'empty_batch', 'request holds no event', 'batch'),
+  missingApiKey: wireError(401, 'missing_api_key', 'event submitted without an api_key', 'api_key'),
+  inconsistentApiKeys: wireError(
+    401,
+    'inconsistent_api_keys',
+    'batch submitted with inconsistent api_key values',
+    'api_key',
+  ),
+  // The text is PostHog's, to the letter, since clients compare it; its settings are not here, so the hint says what is.
+  unknownApiKey: {
+    ...wireError(
+      401,
+      'unknown_api_key',
+      'API key does not belong to any project. Check the project API key in your PostHog project settings',
+      'api_key',
+    ),
+    hint: whereToFindProjectKeys,
+  },
+  transient: wireError(503, 'transient_error', 'transient error, please retry'),
+} as const
+
+function decodeError(code: string, text: string): WireError {
+  return wireError(400, code, `failed to decode request: ${text}`)
+}
+
+function parseError(code: string, text: string, attr: string | null = null): WireError {
+  return wireError(400, code, `failed to parse request: ${text}`, attr)
+}
+
+export function invalidQuery(parameter: string): WireError {
+  const text = `Failed to deserialize query string: ${parameter} is not an integer, or is given twice`
+  return wireError(400, 'invalid_query', text, parameter)
+}
+
+export function invalidJson(parserMessage: string): WireError {
+  return parseError('invalid_json', parserMessage)
+}
+
+/** @param attr the first field that fits no accepted shape, such as `batch.3.uuid`, or null. */
+export function unknownShape(attr: string | null): WireError {
+  return parseError('invalid_shape', 'data did not match any variant of untagged enum RawRequest', attr)
+}
+
+export type ApiKeyFault = 'empty' | 'too_long' | 'not_ascii' | 'personal_api_key' | 'null_byte'
+
+export function invalidApiKey(fault: ApiKeyFault): WireError {
+  return wireError(401, 'invalid_api_key', `API key is not valid: ${fault}`, 'api_key')
+}
+
+/** One text for whatever keeps an object from being an event or an envelope. Source: docs/wire/ingestion.md 1.7, 2.1. */
+export function hydrationError(
+  code: 'missing_event_name' | 'missing_api_key' | 'invalid_shape',
+  attr: string,
+): WireError {
+  const text = 'failed to hydrate events from request: non-engage request missing event name attribute'
+  return wireError(400, code, text, attr)
+}
+
+/**
+ * The answer to a request that one of its events refuses.
+ * @param attr the field at fault with its place, such as `batch.3.distinct_id`; the field alone when absent.
+ */
+export function eventRefused(refusal: EventRefusal, attr?: string): WireError {
+  return attr === undefined ? refusals[refusal] : { ...refusals[refusal], attr }
+}
+
+const refusals: Record<EventRefusal, WireError> = {
+  missing_event_name: wireError(400, 'missing_event_name', 'event submitted with an empty event name', 'event'),
+  timestamp_invalid: wireError(400, 'timestamp_invalid', 'event submitted with an unreadable timestamp', 'timestamp'),
+  missing_distinct_id: wireError(400, 'missing_distinct_id', 'event submitted without a distinct_id', 'distinct_id'),
+  invalid_cookieless_mode: wireError(
+    400,
+    'invalid_cookieless_mode',
+    'event submitted with invalid cookieless mode',
+    '$cookieless_mode',
+  ),
+  event_too_large: wireError(
+    413,
+    'payload_too_large',
+    `${tooLarge} Event exceeds limit of ${eventBytesMax} bytes`,
+    'properties',
+  ),
+  ai_event_too_large: wireError(
+    413,
+    'payload_too_large',
+    `maximum AI event size exceeded: Event exceeds limit of ${aiEventBytesMax} bytes`,
+    'properties',
+  ),
+}

@@ -1,0 +1,56 @@
+// The project's key of a capture request: where it stands, and which text can be one. Source: docs/wire/ingestion.md 2.4.
+
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '../wire-error.ts'
+import { type ApiKeyFault, captureErrors, invalidApiKey } from './capture-errors.ts'
+import { type Fields, isObject, tokenFieldOf, tokenIn } from './event-fields.ts'
+
+/**
+ * @param of its items, of which those that are no objects say nothing, and its envelope, if it has one.
+ * @param outside the key beside the body.
+ * Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for where else keys stand.
+ */
+export function tokenOf(
+  { items, envelope }: { readonly items: readonly unknown[]; readonly envelope: Fields | null },
+  outside: string | null,
+): Result<string, WireError> {
+  let token = envelope === null ? null : tokenFieldOf(envelope)
+  if (token === null) {
+    for (const item of items) {
+      const own = isObject(item) ? tokenIn(item) : null
+      if (own === null || own === token) continue
+      if (token !== null) return err(captureErrors.inconsistentApiKeys)
+      token = own
+    }
+  }
+  return checkedToken(token ?? outside)
+}
+
+/** The key, trimmed, unless it is missing or no project can have it. */
+export function checkedToken(token: string | null): Result<string, WireError> {
+  if (token === null) return err(captureErrors.missingApiKey)
+  const trimmed = token.trim()
+  const fault = faultOfToken(trimmed)
+  return fault === null ? ok(trimmed) : err(invalidApiKey(fault))
+}
+
+const tokenBytesMax = 64
+
+export function faultOfToken(token: string): ApiKeyFault | null {
+  if (token === '') return 'empty'
+  if (Buffer.byteLength(token) > tokenBytesMax) return 'too_long'
+  for (let at = 0; at < token.length; at++) if (token.charCodeAt(at) > 0x7f) return 'not_ascii'
+  if (token.startsWith('phx_')) return 'personal_api_key'
+  return token.includes('\0') ? 'null_byte' : null
+}
+
+/** The key that a refused request seems to name: good enough to keep the reject where its project finds it. */
+export function tokenHint(root: unknown, items: readonly unknown[]): string | null {
+  const ofRoot = isObject(root) ? tokenIn(root) : null
+  if (ofRoot !== null) return ofRoot.trim()
+  for (const item of items) {
+    const own = isObject(item) ? tokenIn(item) : null
+    if (own !== null) return own.trim()
+  }
+  return null
+}

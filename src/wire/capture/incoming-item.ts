@@ -1,0 +1,125 @@
+// One item of a v0 capture payload as the event it says, with properties kept as slices of the client's text.
+
+import type { IncomingEvent } from '#core/events/incoming-event.ts'
+import { parseJson, textOf } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { type ItemSlices, memberSlice, slice } from '../bytes/json-slices.ts'
+import type { CapturePayload } from './capture-body.ts'
+import { type Fields, hasName, isObject, uuidOf } from './event-fields.ts'
+
+const emptyProperties: Fields = Object.freeze({})
+
+/**
+ * Bounds all ids of one request that are lists or objects: writing them anew takes up to half a microsecond a byte, and only
+ * the first 200 characters of each are kept. Source: ours.
+ */
+export const structuredIdBytesMax = 64 * 1024
+
+/** What one request may have of such ids where it is read. */
+export interface IdAllowance {
+  readonly bytesMax: number
+  bytesLeft: number
+}
+
+/** @param bytesMax at most `structuredIdBytesMax`; with less, more than that is `too_much_work`. */
+export function idAllowance(bytesMax: number): IdAllowance {
+  return { bytesMax, bytesLeft: bytesMax }
+}
+
+/**
+ * @returns the event, or the field that makes it none: an id that is a list or an object and too long, or an offset that
+ *   is a fraction or too large.
+ */
+export function incomingEvent(
+  item: Fields,
+  payload: CapturePayload,
+  slices: ItemSlices,
+  base: number,
+  ids: IdAllowance,
+): IncomingEvent | 'distinct_id' | 'offset' | 'too_much_work' {
+  if (typeof item.offset === 'number' && !isInteger64(textAt(payload, slices, base + slice.offset)!)) return 'offset'
+  const properties = isObject(item.properties) ? item.properties : emptyProperties
+  const propertiesJson = properties === emptyProperties ? '{}' : textAt(payload, slices, base + slice.properties)!
+  const cookielessMode = properties.$cookieless_mode
+  const id = distinctIdOf(item, payload, slices, base, ids)
+  if (!id.ok) return id.error
+  return {
+    name: hasName(item) ? (item.event as string) : '$identify',
+    distinctId: id.value,
+    uuid: uuidOf(item),
+    timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
+    offsetMs: typeof item.offset === 'number' ? item.offset : null,
+    ignoreSentAt: properties.$ignore_sent_at === true,
+    cookielessModeInvalid: cookielessMode !== undefined && typeof cookielessMode !== 'boolean',
+    captureInternal: properties.capture_internal !== undefined,
+    propertiesJson,
+    setJson: isObject(item.$set) ? textAt(payload, slices, base + slice.set) : null,
+    setOnceJson: isObject(item.$set_once) ? textAt(payload, slices, base + slice.setOnce) : null,
+  }
+}
+
+/** Why an id that is a list or an object is not read: it is too long, or too long for here. */
+type UnreadId = 'distinct_id' | 'too_much_work'
+
+/** Null when there is none. Source: docs/wire/ingestion.md 2.5. */
+export function distinctIdOf(
+  item: Fields,
+  payload: CapturePayload,
+  slices: ItemSlices,
+  base: number,
+  ids: IdAllowance,
+): Result<string | null, UnreadId> {
+  const own = item.distinct_id ?? item.$distinct_id ?? null
+  if (own !== null)
+    return idText(own, payload, slices[base + slice.distinctId]!, slices[base + slice.distinctId + 1]!, ids)
+  const properties = isObject(item.properties) ? item.properties : emptyProperties
+  return distinctIdIn(properties, payload, slices[base + slice.properties]!, ids)
+}
+
+function distinctIdIn(
+  properties: Fields,
+  payload: CapturePayload,
+  propertiesStart: number,
+  ids: IdAllowance,
+): Result<string | null, UnreadId> {
+  const name = (properties.distinct_id ?? null) === null ? '$distinct_id' : 'distinct_id'
+  const inside = properties[name] ?? null
+  if (inside === null || typeof inside === 'string') return ok(inside)
+  const [start, end] = memberSlice(payload.bytes, propertiesStart, name)
+  return idText(inside, payload, start, end, ids)
+}
+
+/** An id that is not text is read again from its place with its number literals, because 64-bit ids do not fit a double. */
+function idText(
+  id: unknown,
+  payload: CapturePayload,
+  start: number,
+  end: number,
+  ids: IdAllowance,
+): Result<string, UnreadId> {
+  if (typeof id === 'string') return ok(id)
+  if (typeof id === 'object') {
+    ids.bytesLeft -= end - start
+    if (ids.bytesLeft < 0) return err(ids.bytesMax < structuredIdBytesMax ? 'too_much_work' : 'distinct_id')
+  }
+  return ok(textOf(parseJson(payload.bytes.toString('utf8', start, end))))
+}
+
+export function textAt(payload: CapturePayload, slices: ItemSlices, pair: number): string | null {
+  const start = slices[pair]!
+  const end = slices[pair + 1]!
+  if (end === 0) return null
+  return payload.ascii ? payload.text.substring(start, end) : payload.bytes.toString('utf8', start, end)
+}
+
+export function isPerformanceEvent(item: Fields): boolean {
+  return item.event === '$performance_event'
+}
+
+/** Whether a number, as it is written, is an integer of 64 bits: `1.0`, `1e3` and 2^63 are none. Source: docs/wire/ingestion.md 2.2. */
+function isInteger64(literal: string): boolean {
+  if (literal.length <= 18) return /^-?\d+$/.test(literal)
+  if (!/^-?\d{18,19}$/.test(literal)) return false
+  const integer = BigInt(literal)
+  return BigInt.asIntN(64, integer) === integer
+}

@@ -1,0 +1,23 @@
+// The public key in the address of what browsers ask for by GET, and the refusals of those without one.
+// Source: docs/wire/evaluation.md 3.3, 7.4, 7.5.
+
+import { wireError } from '../wire-error.ts'
+
+/** Takes the first of a repeated parameter. @returns null when there is none. */
+export function projectToken(query: { readonly token?: string | string[]; readonly api_key?: string | string[] }) {
+  for (const sent of [query.token, query.api_key]) {
+    const token = Array.isArray(sent) ? sent[0] : sent
+    if (token !== undefined && token !== '') return token
+  }
+  return null
+}
+
+export const whereToFindProjectKeys =
+  'GET /api/projects/ of this Pennon lists project API keys as api_token, and its first start printed one.'
+
+export const missingProjectToken = wireError(401, 'missing_api_key', `API key not provided. ${whereToFindProjectKeys}`)
+export const unknownProjectToken = wireError(
+  401,
+  'invalid_api_key',
+  `Project API key invalid. ${whereToFindProjectKeys}`,
+)

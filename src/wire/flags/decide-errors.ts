@@ -1,0 +1,62 @@
+// What `/decide` and `/flags` answer to a request they cannot serve: status, code and the sentence that SDKs show.
+// Source: docs/wire/evaluation.md 3. What clients do with each is in docs/wire/errors.md.
+
+import { type WireError, wireError } from '../wire-error.ts'
+
+function decodingError(code: string, message: string): WireError {
+  const detail = `Failed to decode request: ${message}. Please check your request format and try again.`
+  return wireError(400, code, detail)
+}
+
+export const bodyBytesMax = 2 * 1024 * 1024
+export const decompressedBytesMax = 4 * 1024 * 1024
+
+export const decideErrors = {
+  invalidJson: decodingError('invalid_json', 'invalid JSON'),
+  invalidJsonStructure: decodingError('invalid_json', 'invalid JSON structure'),
+  invalidGzip: decodingError('invalid_compression', 'the body cannot be decompressed'),
+  unsupportedCompression: decodingError('unsupported_compression', 'Unsupported compression type'),
+  gzipInForm: decodingError('unsupported_compression', 'Gzip compression not supported for form-urlencoded data'),
+  invalidQuery: wireError(400, 'invalid_query', 'Failed to deserialize query string: sent_at must be an integer.'),
+  missingApiKey: wireError(
+    401,
+    'not_authenticated',
+    'No API token provided. Please include a valid API token in your request.',
+  ),
+  unknownApiKey: wireError(
+    401,
+    'authentication_failed',
+    'The provided API key is invalid or has expired. Please check your API key and try again.',
+  ),
+  secretKeyAsToken: wireError(
+    401,
+    'authentication_failed',
+    'The provided API key is invalid or has expired. Please check your API key and try again. ' +
+      'It is a secret key: flags take the project API key, phc_…',
+  ),
+  missingDistinctId: wireError(
+    400,
+    'missing_distinct_id',
+    'The distinct_id field is missing from the request. Please include a valid identifier.',
+  ),
+  bodyTooLarge: wireError(413, 'payload_too_large', `Failed to buffer the request body: over ${bodyBytesMax} bytes.`),
+  decompressedTooLarge: wireError(
+    413,
+    'payload_too_large',
+    `Decompressed request body exceeded ${decompressedBytesMax} bytes (got at least ${decompressedBytesMax + 1}). ` +
+      'If this is a legitimate workload, send fewer properties with each request.',
+  ),
+  tooManyValues: wireError(
+    413,
+    'payload_too_large',
+    'The request body holds too many values to be read. Send only the properties that flags use.',
+  ),
+  transient: wireError(503, 'transient_error', 'transient error, please retry'),
+} as const satisfies Record<string, WireError>
+
+const contentTypeCharsMax = 200
+
+export function unsupportedContentType(contentType: string): WireError {
+  const shown = contentType.slice(0, contentTypeCharsMax)
+  return decodingError('unsupported_content_type', `unsupported content type: ${shown}`)
+}

@@ -1,0 +1,82 @@
+// The query of an evaluation request: which shape the answer has, whether it carries the configuration, and switches.
+// Source: docs/wire/evaluation.md 1.2, 2.1.
+
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '../wire-error.ts'
+import { decideErrors } from './decide-errors.ts'
+
+/** `/decide` also stands for `/flags` behind a proxy that says so in `X-Original-Endpoint`. */
+export type DecideEndpoint = 'decide' | 'flags'
+
+/** D1: a list of keys; D2: enabled flags; V1: values and payloads; V2: details. Source: docs/wire/evaluation.md 2.3, 2.4. */
+export type AnswerShape = 'D1' | 'D2' | 'V1' | 'V2'
+
+export interface DecideQuery {
+  readonly shape: AnswerShape
+  readonly withConfig: boolean
+  /** Lower case; '' when absent. */
+  readonly compression: string
+  readonly surveyFlagsOnly: boolean
+  /** What is stored of the person is left aside; group rows are used. */
+  readonly onlyUseOverridePersonProperties: boolean
+  /** Each flag of V2 says what came of its condition sets, and nothing is written. */
+  readonly detailedAnalysis: boolean
+}
+
+/** As Fastify parses it: a repeated parameter is a list. */
+export type RawQuery = { readonly [name: string]: string | readonly string[] | undefined }
+
+const integerForm = /^[+-]?\d+$/
+
+/** @returns err for a `sent_at` or `_` that is no integer. Other parameters are never wrong, and unknown ones ignored. */
+export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Result<DecideQuery, WireError> {
+  if (!isInteger(query.sent_at) || !isInteger(query._)) return err(decideErrors.invalidQuery)
+  const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)
+  const config = boolOf(query.config)
+  const modern = endpoint === 'flags' && version === null && config === null
+  return ok({
+    shape: modern ? 'V2' : shapeOf(version, endpoint),
+    withConfig: config ?? (modern || endpoint === 'decide'),
+    compression: (valuesOf(query.compression)[0] ?? '').toLowerCase(),
+    surveyFlagsOnly: boolOf(query.only_evaluate_survey_feature_flags) ?? false,
+    onlyUseOverridePersonProperties: boolOf(query.only_use_override_person_properties) ?? false,
+    detailedAnalysis: boolOf(query.detailed_analysis) ?? false,
+  })
+}
+
+/** The shape of the fixed answer to a GET, V1 unless the query names another. Source: docs/wire/evaluation.md 2.6. */
+export function minimalShape(query: RawQuery, endpoint: DecideEndpoint): AnswerShape {
+  const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)
+  return version === null ? 'V1' : shapeOf(version, endpoint)
+}
+
+/** The first value that is an integer; null when there is no value at all. posthog-js 1.19.0 sends `v=2&v=1.19.0`. */
+function versionOf(values: readonly string[], endpoint: DecideEndpoint): number | null {
+  const given = values.filter(value => value !== '')
+  if (given.length === 0) return null
+  const integer = given.find(value => integerForm.test(value))
+  if (integer !== undefined) return Number(integer)
+  return endpoint === 'decide' ? 2 : 1
+}
+
+function shapeOf(version: number | null, endpoint: DecideEndpoint): AnswerShape {
+  if (endpoint === 'flags') return version !== null && version >= 2 ? 'V2' : 'V1'
+  if (version === null || version <= 1) return 'D1'
+  if (version === 2) return 'D2'
+  return version === 3 ? 'V1' : 'V2'
+}
+
+function valuesOf(value: string | readonly string[] | undefined): readonly string[] {
+  return value === undefined ? [] : typeof value === 'string' ? [value] : value
+}
+
+/** Null when absent; `?config` and `?config=maybe` are true. */
+function boolOf(value: string | readonly string[] | undefined): boolean | null {
+  const text = valuesOf(value)[0]
+  if (text === undefined) return null
+  return !['false', '0', 'no', 'off'].includes(text.toLowerCase())
+}
+
+function isInteger(value: string | readonly string[] | undefined): boolean {
+  return valuesOf(value).every(text => text === '' || integerForm.test(text))
+}

@@ -1,0 +1,152 @@
+// The body of an evaluation request, from JSON to a typed request. After this nobody checks types again.
+// Source: docs/wire/service.md §2.1; docs/wire/evaluation.md 1.4, 1.5.
+
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '../wire-error.ts'
+import { decideErrors } from './decide-errors.ts'
+import type { DecideEndpoint, DecideQuery } from './decide-query.ts'
+
+export interface DecideContext {
+  readonly endpoint: DecideEndpoint
+  readonly query: DecideQuery
+  readonly userAgent: string
+  /** One of the headers that only browsers send was there. */
+  readonly hasBrowserHeader: boolean
+  /** As `geoipAddress` of client-address.ts gives it. */
+  readonly address: string
+}
+
+/** Nesting beyond this is refused: the text form of a value is worked out recursively. */
+const depthMax = 128
+const distinctIdBytesMax = 200
+const distinctIdCharsMax = 200
+
+/**
+ * Unknown fields are ignored, null stands for absent, and an empty list for an empty map (PHP writes one as `[]`).
+ * @returns err(invalidJson) for a wrong type in a known field, err(missingApiKey) without a key. A missing distinct id is
+ *   null: whether it matters is known once the project is.
+ */
+export function parseDecideRequest(body: JsonValue, context: DecideContext): Result<EvaluationRequest, WireError> {
+  if (!isJsonObject(body)) return err(decideErrors.invalidJson)
+  try {
+    const request = readRequest(body, context)
+    return request.apiKey === '' ? err(decideErrors.missingApiKey) : ok(request)
+  } catch (error) {
+    if (error === wrongType) return err(decideErrors.invalidJson)
+    throw error
+  }
+}
+
+/** Thrown by the readers below and caught above: one object, since bad bodies come in floods. */
+const wrongType = new Error('wrong JSON type')
+
+function readRequest(body: JsonObject, context: DecideContext): EvaluationRequest {
+  const { query, endpoint } = context
+  const personProperties = mapField(body.person_properties ?? body.$properties)
+  textField(body.timezone)
+  textField(body.cookieless_hash_extra)
+  textField(body.ip_address)
+  return {
+    apiKey: textField(body.token ?? body.api_key ?? body.$token) ?? '',
+    distinctId: distinctIdField(body.distinct_id ?? body.$distinct_id, endpoint),
+    anonDistinctId:
+      anonIdField(body.$anon_distinct_id ?? body.anon_distinct_id, endpoint) ??
+      textOrNull(personProperties.$anon_distinct_id),
+    deviceId: (textField(body.$device_id ?? body.device_id) || textOrNull(personProperties.$device_id)) ?? null,
+    groups: mapField(body.groups ?? body.$groups),
+    personProperties,
+    groupProperties: groupPropertiesField(body.group_properties ?? body.$group_properties),
+    selection: {
+      flagKeys: textListField(body.flag_keys_to_evaluate ?? body.flag_keys),
+      contexts: textListField(body.evaluation_contexts ?? body.evaluation_environments) ?? [],
+      runtime: {
+        declared: textField(body.evaluation_runtime),
+        userAgent: context.userAgent,
+        hasBrowserHeader: context.hasBrowserHeader,
+      },
+      surveyFlagsOnly: query.surveyFlagsOnly,
+    },
+    disableFlags: boolField(body.disable_flags),
+    onlyUseOverridePersonProperties: query.onlyUseOverridePersonProperties,
+    detailedAnalysis: query.detailedAnalysis,
+    geoipAddress: boolField(body.geoip_disable) || boolField(body.disable_geoip) ? '' : context.address,
+  }
+}
+
+/** Text as it is, a number as its text; on `/decide` anything else as its compact JSON text. Source: docs/wire/evaluation.md 1.5. */
+function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
+  if (value === undefined || value === null) return null
+  if (typeof value === 'string') return shortened(value)
+  if (typeof value === 'number' || isRawNumber(value)) return shortened(textOf(value))
+  if (endpoint === 'flags' || exceedsDepth(value, depthMax)) throw wrongType
+  return shortened(textOf(value))
+}
+
+/** More than 200 bytes are cut to 200 characters: 150 characters of two bytes are kept whole. */
+function shortened(id: string): string {
+  if (id.length * 3 <= distinctIdBytesMax || Buffer.byteLength(id, 'utf8') <= distinctIdBytesMax) return id
+  if (id.length <= distinctIdCharsMax) return id
+  // Twice as many units hold that many characters, however many of them are pairs.
+  return Array.from(id.slice(0, 2 * distinctIdCharsMax))
+    .slice(0, distinctIdCharsMax)
+    .join('')
+}
+
+/** `/decide` takes a number, in its text form; `/flags` does not. An empty text is no id. */
+function anonIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
+  if (endpoint === 'decide' && value !== undefined && (typeof value === 'number' || isRawNumber(value))) {
+    return textOf(value)
+  }
+  return textField(value) || null
+}
+
+function textOrNull(value: JsonValue | undefined): string | null {
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+function textField(value: JsonValue | undefined): string | null {
+  if (value === undefined || value === null) return null
+  if (typeof value !== 'string') throw wrongType
+  return value
+}
+
+function boolField(value: JsonValue | undefined): boolean {
+  if (value === undefined || value === null) return false
+  if (typeof value !== 'boolean') throw wrongType
+  return value
+}
+
+function textListField(value: JsonValue | undefined): string[] | null {
+  if (value === undefined || value === null) return null
+  if (!Array.isArray(value) || !value.every(entry => typeof entry === 'string')) throw wrongType
+  return value
+}
+
+function mapField(value: JsonValue | undefined): JsonObject {
+  if (value === undefined || value === null || (Array.isArray(value) && value.length === 0)) return {}
+  if (!isJsonObject(value) || exceedsDepth(value, depthMax)) throw wrongType
+  return value
+}
+
+function groupPropertiesField(value: JsonValue | undefined): JsonObject {
+  const ofTypes = mapField(value)
+  for (const typeName of Object.keys(ofTypes)) {
+    const properties = ofTypes[typeName]!
+    // An own key already, `__proto__` included, so that assigning replaces the value and never a prototype.
+    if (!isJsonObject(properties)) Object.defineProperty(ofTypes, typeName, { value: mapField(properties) })
+  }
+  return ofTypes
+}
+
+function exceedsDepth(value: JsonValue, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (depth === 0) return true
+  if (Array.isArray(value)) return value.some(entry => exceedsDepth(entry, depth - 1))
+  for (const key in value) {
+    const inner = (value as JsonObject)[key]!
+    if (typeof inner === 'object' && exceedsDepth(inner, depth - 1)) return true
+  }
+  return false
+}

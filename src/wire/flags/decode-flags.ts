@@ -1,0 +1,88 @@
+// The whole way from the bytes of an evaluation request to what the decide service takes. Pure, so that it runs on the
+// event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it; and the form in
+// which a request comes back from there.
+
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import { isRawNumber, type JsonObject, type JsonValue, rawNumber, setOwn } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { WireError } from '../wire-error.ts'
+import { decideErrors, decompressedBytesMax } from './decide-errors.ts'
+import { type DecideContext, parseDecideRequest } from './decide-request.ts'
+import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
+
+/**
+ * What the event loop decodes itself, as sent and decompressed, bytes. Less than capture's share: forms encoded twice and
+ * tolerant JSON take up to 15 ms at this size already. Source: ours.
+ */
+export const inlineFlagsBytesMax = 256 * 1024
+/** Bounds a text with number literals to keep, which takes some four times as long as another. SDKs send less. Source: ours. */
+export const inlineLiteralCharsMax = 16 * 1024
+
+const inlineLimits = { decompressedBytesMax: inlineFlagsBytesMax, literalCharsMax: inlineLiteralCharsMax }
+
+/** On the event loop: `too_much_work` for a body that a decode thread has to take. */
+export function decodeFlagsInline(
+  body: FlagsBody,
+  context: DecideContext,
+): Result<EvaluationRequest, WireError | 'too_much_work'> {
+  if (body.bytes.length > inlineFlagsBytesMax) return err('too_much_work')
+  const decoded = decodeFlagsBody(body, inlineLimits)
+  if (decoded.ok) return parseDecideRequest(decoded.value, context)
+  return typeof decoded.error === 'string' ? err('too_much_work') : err(decoded.error)
+}
+
+/** In a decode thread, up to the limits of the wire. */
+export function decodeFlags(body: FlagsBody, context: DecideContext): Result<EvaluationRequest, WireError> {
+  const decoded = decodeFlagsBody(body, { decompressedBytesMax })
+  if (decoded.ok) return parseDecideRequest(decoded.value, context)
+  return err(typeof decoded.error === 'string' ? decideErrors.decompressedTooLarge : decoded.error)
+}
+
+/** A request on its way between threads, which lose what a kept number literal is: literals travel beside it. */
+export type PostedFlags =
+  | { readonly ok: false; readonly error: WireError }
+  | {
+      readonly ok: true
+      readonly request: EvaluationRequest
+      /** Entry by entry: the list or object that holds a literal (the very one in `request`), its place in there, and itself. */
+      readonly holders: readonly (JsonValue[] | JsonObject)[]
+      readonly places: readonly (string | number)[]
+      readonly literals: readonly string[]
+    }
+
+/** Takes the literals out of the request. */
+export function packFlags(decoded: Result<EvaluationRequest, WireError>): PostedFlags {
+  if (!decoded.ok) return decoded
+  const request = decoded.value
+  const holders: (JsonValue[] | JsonObject)[] = []
+  const places: (string | number)[] = []
+  const literals: string[] = []
+  for (const bag of [request.groups, request.personProperties, request.groupProperties]) takeOut(bag)
+  return { ok: true, request, holders, places, literals }
+
+  function takeOut(holder: JsonValue[] | JsonObject): void {
+    // The keys of a list are its indexes.
+    for (const key of Object.keys(holder)) {
+      const value = (holder as JsonObject)[key]!
+      if (typeof value !== 'object' || value === null) continue
+      if (!isRawNumber(value)) {
+        takeOut(value)
+        continue
+      }
+      holders.push(holder)
+      places.push(key)
+      literals.push(value.rawJSON)
+      setOwn(holder as JsonObject, key, null)
+    }
+  }
+}
+
+/** Puts the literals back. */
+export function unpackFlags(posted: PostedFlags): Result<EvaluationRequest, WireError> {
+  if (!posted.ok) return posted
+  const { holders, places, literals } = posted
+  for (let index = 0; index < holders.length; index++) {
+    setOwn(holders[index] as JsonObject, places[index] as string, rawNumber(literals[index]!))
+  }
+  return ok(posted.request)
+}

@@ -1,0 +1,224 @@
+// The definitions that SDKs evaluate by themselves, as typed clients of every age can read them: lists never null,
+// percentages without a fraction they do not need, payloads as text, dependencies by key. What cannot be read here is left
+// out, so that a client asks the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
+
+import { CohortGraph, type CohortNode } from '#core/cohorts/cohort-graph.ts'
+import { cohortIdOf, isGroup } from '#core/cohorts/cohort-tree.ts'
+import { payloadText } from '#core/flags/compile-flag.ts'
+import type { Flag } from '#core/flags/flag.ts'
+import { dependencyChain, dependencyId } from '#core/flags/flag-dependencies.ts'
+import { readFilters } from '#core/flags/flag-filters.ts'
+import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
+import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
+import { hasMinimalFlagCalledEvents } from '../browser/client-config.ts'
+
+/**
+ * The whole body, in steps: one for each flag, in the order of keys, and one for each cohort, so that whoever prepares a
+ * project with thousands can pause in between.
+ */
+export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
+  // Surveys are shown by browsers, which ask the server; nobody evaluates their flags by himself.
+  const existing = definitions.flags.filter(
+    flag => !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key),
+  )
+  const cohorts = new CohortGraph(definitions.cohorts)
+  const rewrite = dependencyRewrite(existing, cohorts)
+  const flagTexts: string[] = []
+  const cohortIds = new Set<number>()
+  for (const flag of existing.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
+    const filters = filtersForClients(flag, rewrite)
+    if (filters === null) continue
+    for (const id of referencesIn(flag).cohortIds) cohortIds.add(id)
+    flagTexts.push(JSON.stringify(encodeFlag(flag, filters)))
+    yield
+  }
+  const cohortTexts: string[] = []
+  for (const id of reachedFrom(cohortIds, cohorts)) {
+    const text = cohortText(cohorts.node(id)!, rewrite)
+    if (text !== null) cohortTexts.push(text)
+    yield
+  }
+  const groupTypes = Object.fromEntries(definitions.groupTypes.map(type => [String(type.index), type.name]))
+  return (
+    `{"flags":[${flagTexts.join(',')}],` +
+    `"group_type_mapping":${JSON.stringify(groupTypes)},"cohorts":{${cohortTexts.join(',')}},` +
+    `"property_matching_version":${definitions.project.propertyMatchingVersion}` +
+    `${hasMinimalFlagCalledEvents(definitions.project.clientSettings) ? ',"minimal_flag_called_events":true' : ''}}`
+  )
+}
+
+type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
+
+/** How a test of a flag is told to clients. Dependencies lead through cohorts as well. */
+function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): DependencyRewrite {
+  const byId = new Map(flags.map(flag => [flag.id, flag]))
+  const testedBy = new Map<number, readonly number[]>()
+  const testedIds = (id: number): readonly number[] | undefined => {
+    const flag = byId.get(id)
+    if (flag === undefined) return undefined
+    const known = testedBy.get(id)
+    if (known !== undefined) return known
+    const ids = idsTestedBy(flag, cohorts)
+    testedBy.set(id, ids)
+    return ids
+  }
+  return id => {
+    const chain = dependencyChain(id, testedIds).map(link => byId.get(link)!.key)
+    return { key: byId.get(id)?.key, chain }
+  }
+}
+
+/** These cohorts and those that they refer to, as far as they exist, ascending. */
+function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): number[] {
+  const reached = new Set<number>()
+  const open = [...cohortIds]
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    cohorts.reach(id)
+    const node = cohorts.node(id)
+    if (node === undefined || reached.has(id)) continue
+    reached.add(id)
+    for (const other of node.tree?.cohortIds ?? []) open.push(other)
+  }
+  return [...reached].sort((a, b) => a - b)
+}
+
+/**
+ * Null for one that clients are not given: static, or one that fails every flag that asks for it. Clients would take an
+ * empty tree for everybody, and follow a circle for ever.
+ */
+function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
+  if (tree === null || fault !== null) return null
+  const top = ownValue(cohort.filters, 'properties') as JsonObject
+  return `"${cohort.id}":${JSON.stringify(groupForClients(top, rewrite))}`
+}
+
+/** As deep as a readable tree can be, which is not very. */
+function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const values = listOf(ownValue(group, 'values')).map(value => {
+    const entry = value as JsonObject
+    return isGroup(entry) ? groupForClients(entry, rewrite) : filterForClients(entry, rewrite)
+  })
+  return replaced(group, { values })
+}
+
+function encodeFlag(flag: Flag, filters: JsonObject): object {
+  return {
+    id: flag.id,
+    team_id: flag.projectId,
+    name: flag.name,
+    key: flag.key,
+    filters,
+    deleted: false,
+    active: flag.active,
+    ensure_experience_continuity: flag.ensureExperienceContinuity,
+    version: flag.version,
+    evaluation_runtime: flag.evaluationRuntime,
+    evaluation_contexts: flag.evaluationContexts,
+    bucketing_identifier: flag.bucketingIdentifier,
+    has_experiment: flag.hasExperiment,
+  }
+}
+
+/** An inactive flag is false whatever it tests. */
+function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
+  if (!flag.active) return []
+  const { flagIds, cohortIds } = referencesIn(flag)
+  const ids = new Set(flagIds)
+  for (const cohortId of cohortIds) {
+    cohorts.reach(cohortId)
+    for (const id of cohorts.flagIdsFrom(cohortId)) ids.add(id)
+  }
+  return [...ids]
+}
+
+/** What the filters of its sets name. */
+function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
+  const flagIds: number[] = []
+  const cohortIds: number[] = []
+  for (const set of listOf(ownValue(flag.filters, 'groups'))) {
+    for (const filter of listOf(memberOf(set, 'properties'))) {
+      if (!isJsonObject(filter)) continue
+      const flagId = testedFlagId(filter)
+      if (flagId !== null) flagIds.push(flagId)
+      const cohortId = ownValue(filter, 'type') === 'cohort' ? cohortIdOf(ownValue(filter, 'value') ?? null) : null
+      if (cohortId !== null) cohortIds.push(cohortId)
+    }
+  }
+  return { flagIds, cohortIds }
+}
+
+/** Null for filters whose shape the evaluator does not read either. */
+function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject | null {
+  try {
+    readFilters(flag.filters)
+  } catch {
+    // Logged when the project was compiled; the client asks the server, which leaves the flag out as well.
+    return null
+  }
+  const multivariate = ownValue(flag.filters, 'multivariate')
+  const payloads = ownValue(flag.filters, 'payloads')
+  return replaced(flag.filters, {
+    groups: listOf(ownValue(flag.filters, 'groups')).map(set => setForClients(set as JsonObject, rewrite)),
+    ...(isJsonObject(multivariate) ? { multivariate: multivariateForClients(multivariate) } : {}),
+    payloads: isJsonObject(payloads) ? textPayloads(payloads) : {},
+  })
+}
+
+function setForClients(set: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const filters = listOf(ownValue(set, 'properties'))
+  return replaced(set, {
+    properties: filters.map(filter => filterForClients(filter as JsonObject, rewrite)),
+    rollout_percentage: shortNumber(ownValue(set, 'rollout_percentage')),
+  })
+}
+
+/** Old clients know no ids: a dependency names the other flag by its key, and what to evaluate before it. */
+function filterForClients(filter: JsonObject, rewrite: DependencyRewrite): JsonObject {
+  const id = testedFlagId(filter)
+  if (id === null) return filter
+  const { key, chain } = rewrite(id)
+  return replaced(filter, { ...(key === undefined ? {} : { key }), dependency_chain: [...chain] })
+}
+
+function multivariateForClients(multivariate: JsonObject): JsonObject {
+  const variants = listOf(ownValue(multivariate, 'variants')).map(variant =>
+    replaced(variant as JsonObject, { rollout_percentage: shortNumber(memberOf(variant, 'rollout_percentage')) }),
+  )
+  return replaced(multivariate, { variants })
+}
+
+function textPayloads(payloads: JsonObject): JsonObject {
+  const texts: JsonObject = {}
+  for (const valueKey of Object.keys(payloads)) {
+    const text = payloadText(payloads, valueKey)
+    if (typeof text === 'string') setOwn(texts, valueKey, text)
+  }
+  return texts
+}
+
+/** `100.0` as `100`: some clients read percentages into integers. */
+function shortNumber(value: JsonValue | undefined): JsonValue {
+  return value === undefined ? null : (numberOf(value) ?? null)
+}
+
+function replaced(object: JsonObject, over: JsonObject): JsonObject {
+  const copy: JsonObject = {}
+  for (const key of Object.keys(object)) setOwn(copy, key, object[key]!)
+  for (const key of Object.keys(over)) copy[key] = over[key]!
+  return copy
+}
+
+/** Id of the flag that the filter tests; null when it tests none. */
+function testedFlagId(filter: JsonObject): number | null {
+  const key = ownValue(filter, 'key')
+  return ownValue(filter, 'type') === 'flag' && typeof key === 'string' ? dependencyId(key) : null
+}
+
+function memberOf(value: JsonValue, key: string): JsonValue | undefined {
+  return isJsonObject(value) ? ownValue(value, key) : undefined
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,190 @@
+// From the bytes of an evaluation request to its JSON value: compression, base64 and form wrapping, in the exact order
+// that clients since 2020 rely on. What the JSON means is `decide-request.ts`.
+// Source: docs/wire/evaluation.md 1.3.
+
+import { type JsonValue, mayKeepLiterals, parseJson } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { decodeBase64 } from '../bytes/base64.ts'
+import { formField } from '../bytes/form-fields.ts'
+import { gunzip, type Inflated, inflateEncoding, startsAsGzip } from '../bytes/inflate.ts'
+import { hasMoreValuesThan } from '../bytes/json-value-count.ts'
+import { decompressLz64 } from '../bytes/lz64.ts'
+import { parseTolerantJson } from '../bytes/tolerant-json.ts'
+import type { WireError } from '../wire-error.ts'
+import { decideErrors, unsupportedContentType } from './decide-errors.ts'
+
+export interface FlagsBody {
+  readonly bytes: Buffer
+  /** The headers as sent; undefined when absent. */
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+  /** The query parameter `compression`, lower case, '' when absent. */
+  readonly compression: string
+}
+
+/** What decoding may cost where it is done. */
+export interface FlagsBodyLimits {
+  /**
+   * A body that decompresses to more is `decompressed_too_large`: never decompressed further, and for the caller to refuse
+   * or to decode elsewhere.
+   */
+  readonly decompressedBytesMax: number
+  /** A longer text with number literals to keep is `too_many_literals` and not parsed; without it any length is. */
+  readonly literalCharsMax?: number
+}
+
+type TextRefusal = WireError | 'too_many_literals'
+type DecodedBody = Result<JsonValue, TextRefusal | 'decompressed_too_large'>
+
+export function decodeFlagsBody(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
+  const { contentType } = body
+  // The usual request first: plain JSON.
+  if (contentType === 'application/json' && body.contentEncoding === undefined && body.compression === '') {
+    return decodePlain(body, limits)
+  }
+  switch ((contentType ?? 'application/json').split(';', 1)[0]!.trim().toLowerCase()) {
+    case 'application/json':
+    case 'text/plain':
+      return decodeCompressed(body, limits)
+    case 'application/x-www-form-urlencoded':
+      return decodeForm(body, limits)
+    default:
+      return err(unsupportedContentType(contentType ?? ''))
+  }
+}
+
+function decodePlain(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
+  return startsAsGzip(body.bytes)
+    ? inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+    : parseText(body.bytes.toString(), limits)
+}
+
+function decodeCompressed(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
+  switch (body.compression) {
+    case 'gzip':
+    case 'gzip-js':
+      return inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+    case 'lz64':
+    case 'lz-string':
+      return decodeLz64(body.bytes, limits, parseText)
+    case '':
+    case 'base64':
+      break
+    default:
+      return err(decideErrors.unsupportedCompression)
+  }
+  const encoding = body.contentEncoding?.toLowerCase() ?? ''
+  if (encoding.includes('gzip')) return inflated(gunzip(body.bytes, limits.decompressedBytesMax), limits)
+  if (encoding !== '') {
+    const result = inflateEncoding(encoding, body.bytes, limits.decompressedBytesMax)
+    if (result.kind !== 'broken') return inflated(result, limits)
+  }
+  return decodePlain(body, limits)
+}
+
+function decodeLz64(
+  base64: Buffer,
+  limits: FlagsBodyLimits,
+  parse: (text: string, limits: FlagsBodyLimits) => Result<JsonValue, TextRefusal>,
+): DecodedBody {
+  const decompressed = decompressLz64(base64, limits.decompressedBytesMax)
+  if (decompressed.kind === 'too_large') return err('decompressed_too_large')
+  // Replaced as in every other body that is no Unicode.
+  return decompressed.kind === 'broken'
+    ? err(decideErrors.invalidJson)
+    : parse(decompressed.text.toWellFormed(), limits)
+}
+
+function inflated(result: Inflated, limits: FlagsBodyLimits): DecodedBody {
+  switch (result.kind) {
+    case 'bytes':
+      return parseText(result.bytes.toString(), limits)
+    case 'too_large':
+      return err('decompressed_too_large')
+    case 'broken':
+      return err(decideErrors.invalidGzip)
+    default:
+      return result satisfies never
+  }
+}
+
+/** JSON, tolerant JSON, then base64 of either. */
+function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
+  const parsed = tryParse(text, limits)
+  if (parsed.ok || parsed.error !== decideErrors.invalidJson) return parsed
+  const plain = percentDecoded(text)
+  const decoded = plain === null ? null : decodeBase64(Buffer.from(paddedBase64(plain), 'latin1'))
+  return decoded === null ? parsed : tryParse(decoded.toString(), limits)
+}
+
+/** Shorter texts cannot hold so many values that parsing them takes long. */
+const alwaysQuickChars = 64 * 1024
+/** No SDK comes near; parsing so many takes up to 20 ms. */
+const valuesMax = 16 * 1024
+
+function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
+  const strict = parseStrict(text, limits)
+  if (strict.ok || strict.error !== decideErrors.invalidJsonStructure) return strict
+  try {
+    return text === '' ? err(decideErrors.invalidJson) : ok(parseTolerantJson(text))
+  } catch (error) {
+    if (error instanceof SyntaxError) return err(decideErrors.invalidJson)
+    throw error
+  }
+}
+
+function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
+  if (text.length > alwaysQuickChars && hasMoreValuesThan(text, valuesMax)) return err(decideErrors.tooManyValues)
+  if (text.length > (limits.literalCharsMax ?? text.length) && mayKeepLiterals(text)) return err('too_many_literals')
+  try {
+    return ok(parseJson(text))
+  } catch {
+    // No JSON, or nested beyond the stack.
+    return err(decideErrors.invalidJsonStructure)
+  }
+}
+
+/** Base64 has few characters that anybody encodes; a text of nothing but sequences is not looked into. */
+const percentSequencesMax = 128 * 1024
+
+/** `%XX` sequences decoded, for text that is base64 below them; a `%` that starts none stays, and so does `+`. */
+function percentDecoded(text: string): string | null {
+  if (!text.includes('%')) return text
+  if (text.split('%', percentSequencesMax + 2).length > percentSequencesMax + 1) return null
+  return text.replace(/%([0-9a-fA-F]{2})/g, (_sequence, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
+function paddedBase64(text: string): string {
+  const bare = text.replaceAll(' ', '').trim()
+  return bare + '='.repeat((4 - (bare.length % 4)) % 4)
+}
+
+function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
+  const text = body.bytes.toString()
+  const compression = body.compression === '' ? formCompression(text) : body.compression
+  switch (compression) {
+    case 'gzip':
+    case 'gzip-js':
+      return err(decideErrors.gzipInForm)
+    case 'lz64':
+    case 'lz-string':
+      return decodeLz64(Buffer.from(formField(text, 'data') ?? ''), limits, parseStrict)
+    case '':
+    case 'base64':
+      break
+    default:
+      return err(decideErrors.unsupportedCompression)
+  }
+  const decoded = percentDecoded(text)
+  if (decoded === null) return err(decideErrors.invalidJsonStructure)
+  // Between the first and the second `=`: padding is lost here and put back below.
+  const data = percentDecoded(decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded)
+  const bytes = data === null ? null : decodeBase64(Buffer.from(paddedBase64(data), 'latin1'))
+  return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString(), limits)
+}
+
+/** Only lz64 may be announced by a field of the form itself. */
+function formCompression(text: string): string {
+  const field = /(?:^|&)compression=([^&]*)/.exec(text)?.[1]?.toLowerCase() ?? ''
+  return field === 'lz64' || field === 'lz-string' ? field : ''
+}

@@ -1,0 +1,73 @@
+// What the OFREP paths answer to a request they cannot serve, in the protocol's own form. `key` stands in the answers to
+// questions about one flag. Source: docs/wire/ofrep.md 4.
+
+import type { WireError } from '../wire-error.ts'
+
+export type OfrepErrorCode = 'PARSE_ERROR' | 'TARGETING_KEY_MISSING' | 'INVALID_CONTEXT' | 'FLAG_NOT_FOUND' | 'GENERAL'
+
+export interface OfrepError {
+  readonly status: number
+  readonly errorCode: OfrepErrorCode
+  readonly errorDetails: string
+  /** Whole seconds; null when asking again does not help, or may be done at once. */
+  readonly retryAfterSeconds: number | null
+}
+
+/** More of a context than this is refused: it names one user, not a database. Source: ours. */
+export const ofrepBodyBytesMax = 256 * 1024
+
+export const ofrepErrors = {
+  missingKey: ofrepError(
+    401,
+    'GENERAL',
+    'No project API key was sent. Send it as Authorization: Bearer phc_…, or as X-API-Key.',
+  ),
+  unknownKey: ofrepError(401, 'GENERAL', 'The project API key is not one of this instance.'),
+  notAnObject: ofrepError(400, 'PARSE_ERROR', 'The body has to be a JSON object with a context.'),
+  contextNotAnObject: ofrepError(400, 'INVALID_CONTEXT', 'The context has to be a JSON object.'),
+  invalidContext: ofrepError(
+    400,
+    'INVALID_CONTEXT',
+    'targetingKey has to be a text, the properties of each group an object, and nothing nested deeper than 128 levels.',
+  ),
+  targetingKeyMissing: ofrepError(
+    400,
+    'TARGETING_KEY_MISSING',
+    'The context has no targetingKey. Send the distinct id of the user as targetingKey.',
+  ),
+  flagNotFound: ofrepError(404, 'FLAG_NOT_FOUND', 'The project has no such flag for this kind of client.'),
+  bodyTooLarge: ofrepError(413, 'GENERAL', `The body is over ${ofrepBodyBytesMax} bytes, as sent or decompressed.`),
+  tooManyStreams: ofrepError(429, 'GENERAL', 'As many change streams as a project may have are open.', 60),
+  noMoreStreams: ofrepError(503, 'GENERAL', 'As many change streams as this instance serves are open.', 60),
+  busy: ofrepError(503, 'GENERAL', 'Too many evaluations wait for their turn.', 1),
+  stopping: ofrepError(503, 'GENERAL', 'This instance is stopping.', 1),
+} as const satisfies Record<string, OfrepError>
+
+export function ofrepError(
+  status: number,
+  errorCode: OfrepErrorCode,
+  errorDetails: string,
+  retryAfterSeconds: number | null = null,
+): OfrepError {
+  return { status, errorCode, errorDetails, retryAfterSeconds }
+}
+
+/** @param retryAfterSeconds when to look again whether the project may ask for flags. */
+export function overQuota(retryAfterSeconds: number): OfrepError {
+  return ofrepError(429, 'GENERAL', "The project's quota of flag requests is used up.", retryAfterSeconds)
+}
+
+/** A flag that could not be computed: the fault lies on this side. @param why a sentence. */
+export function flagNotComputed(why: string): OfrepError {
+  return ofrepError(500, 'GENERAL', why)
+}
+
+/** An error that the body's decoder or the server itself found. */
+export function ofrepErrorOf({ status, detail }: WireError): OfrepError {
+  return ofrepError(status, status === 400 ? 'PARSE_ERROR' : 'GENERAL', detail)
+}
+
+/** @param flagKey of a question about one flag; null when it is about all, or the error concerns no flag. */
+export function encodeOfrepError({ errorCode, errorDetails }: OfrepError, flagKey: string | null): string {
+  return JSON.stringify(flagKey === null ? { errorCode, errorDetails } : { key: flagKey, errorCode, errorDetails })
+}

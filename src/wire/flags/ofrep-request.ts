@@ -1,0 +1,97 @@
+// An OFREP request as the evaluation request that `/flags` would make of it: the evaluation context of OpenFeature in terms
+// of persons and groups, the way PostHog's own OpenFeature providers map it. Source: docs/wire/ofrep.md 2, 3.
+
+import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import { requestRuntime } from '#core/flags/select-flags.ts'
+import { isJsonObject, type JsonObject, setOwn } from '#core/json.ts'
+import { err, type Result } from '#core/result.ts'
+import type { RequestHeaders } from '../address/client-address.ts'
+import { decideErrors } from './decide-errors.ts'
+import { parseDecideRequest } from './decide-request.ts'
+import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
+import { type OfrepError, ofrepBodyBytesMax, ofrepErrorOf, ofrepErrors } from './ofrep-errors.ts'
+
+export interface OfrepQuestion {
+  readonly apiKey: string
+  /** Null for all flags. */
+  readonly flagKey: string | null
+  readonly userAgent: string
+  /** As `geoipAddress` of client-address.ts gives it. */
+  readonly address: string
+}
+
+/** The project API key out of `Authorization: Bearer` or `X-API-Key`; '' without one. */
+export function ofrepKeyOf(headers: RequestHeaders): string {
+  const { authorization } = headers
+  const bearer = typeof authorization === 'string' ? /^Bearer +(\S+) *$/i.exec(authorization)?.[1] : undefined
+  if (bearer !== undefined) return bearer
+  const apiKey = headers['x-api-key']
+  return typeof apiKey === 'string' ? apiKey.trim() : ''
+}
+
+/**
+ * On the event loop: bodies are small by `ofrepBodyBytesMax`, decompressed too.
+ * @returns a request whose distinct id is null when there was no targeting key: which error that is depends on the project.
+ */
+export function decodeOfrepRequest(
+  body: Omit<FlagsBody, 'compression'>,
+  question: OfrepQuestion,
+): Result<EvaluationRequest, OfrepError> {
+  if (body.bytes.length > ofrepBodyBytesMax) return err(ofrepErrors.bodyTooLarge)
+  const decoded = decodeFlagsBody({ ...body, compression: '' }, { decompressedBytesMax: ofrepBodyBytesMax })
+  if (!decoded.ok)
+    return err(typeof decoded.error === 'string' ? ofrepErrors.bodyTooLarge : ofrepErrorOf(decoded.error))
+  if (!isJsonObject(decoded.value)) return err(ofrepErrors.notAnObject)
+  const { context = {} } = decoded.value as JsonObject
+  if (context !== null && !isJsonObject(context)) return err(ofrepErrors.contextNotAnObject)
+  const request = parseDecideRequest(flagsBodyOf(context ?? {}, question), {
+    endpoint: 'flags',
+    query: noQuery,
+    userAgent: question.userAgent,
+    hasBrowserHeader: false,
+    address: question.address,
+  })
+  if (request.ok) return request
+  return err(request.error === decideErrors.invalidJson ? ofrepErrors.invalidContext : ofrepErrorOf(request.error))
+}
+
+const noQuery = {
+  shape: 'V2',
+  withConfig: false,
+  surveyFlagsOnly: false,
+  onlyUseOverridePersonProperties: false,
+  detailedAnalysis: false,
+  compression: '',
+} as const
+
+/** Fields of the context that are no property of the person. Groups have the names of PostHog's providers in either case. */
+const groupPropertiesNames = ['groupProperties', 'group_properties']
+
+function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
+  const personProperties: JsonObject = {}
+  const body: JsonObject = {
+    token: question.apiKey,
+    person_properties: personProperties,
+    evaluation_runtime: runtimeOf(question),
+  }
+  if (question.flagKey !== null) body.flag_keys_to_evaluate = [question.flagKey]
+  for (const name of Object.keys(context)) {
+    const value = context[name]!
+    if (name === 'targetingKey') body.distinct_id = value === '' ? null : value
+    else if (name === 'groups' && isJsonObject(value)) body.groups = value
+    else if (groupPropertiesNames.includes(name) && isJsonObject(value)) body.group_properties = value
+    else if (name === '$geoip_disable' && typeof value === 'boolean') body.geoip_disable = value
+    else setOwn(personProperties, name, value)
+  }
+  return body
+}
+
+/**
+ * OpenFeature's own split, where the user agent does not tell: servers ask for one flag at a time, with the user of the
+ * moment; apps and pages ask for all of them once. Headers of browsers tell nothing: Node's fetch sends them too.
+ */
+function runtimeOf({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {
+  const runtime = requestRuntime({ declared: null, userAgent, hasBrowserHeader: false })
+  if (runtime !== 'unknown') return runtime
+  return flagKey === null ? 'client' : 'server'
+}

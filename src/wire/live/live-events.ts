@@ -1,0 +1,138 @@
+// The live view as text: server-sent events, each with a name, so that what was accepted, what was refused and what could
+// not be shown are told apart. Properties are spliced in as the client wrote them. Source: ours, docs/operating/live-view.md.
+
+import type { CapturedEvent, CapturedReject, LogLane } from '#core/events/captured-event.ts'
+import { instant } from '../management/shapes.ts'
+
+/** How long a client waits before it connects again, ms. */
+const retryMs = 3_000
+/** Characters of properties, `$set` and `$set_once` each, and of what was refused. */
+export const liveTextMax = { properties: 64 * 1024, body: 4 * 1024 } as const
+
+export interface LiveReady {
+  readonly project: { readonly id: number; readonly name: string }
+  /** What is appended from here on is shown, by the lane of the log. */
+  readonly offsets: object
+  readonly eventsPerSecondMax: number
+}
+
+/** The first message. */
+export function encodeLiveReady({ project, offsets, eventsPerSecondMax }: LiveReady): Uint8Array {
+  const data = { project: { id: project.id, name: project.name }, offsets, events_per_second_max: eventsPerSecondMax }
+  return message('ready', JSON.stringify(data), `retry: ${retryMs}\n`)
+}
+
+/** Fields that `/events/` has too are called as there; what processing adds is not known yet. */
+function encodeLiveEvent(event: CapturedEvent, lane: LogLane, offset: number): Uint8Array {
+  const head = {
+    uuid: event.uuid,
+    event: event.name,
+    distinct_id: event.distinctId,
+    timestamp: instant(event.timestampMs),
+    captured_at: instant(event.capturedAtMs),
+    lane: event.lane,
+    historical_migration: event.historicalMigration,
+    import_job_id: event.importJobId,
+  }
+  const parts = { properties: event.propertiesJson, $set: event.setJson, $set_once: event.setOnceJson }
+  let data = JSON.stringify(head).slice(0, -1)
+  let isCut = false
+  for (const [name, json] of Object.entries(parts)) {
+    if (json === null) continue
+    const kept = firstMembers(json, liveTextMax.properties)
+    isCut ||= kept.length < json.length
+    data += `,"${name}":${kept}`
+  }
+  return message('event', `${data}${isCut ? ',"cut":true' : ''}}`, idOf(lane, offset))
+}
+
+function encodeLiveReject(reject: CapturedReject, lane: LogLane, offset: number): Uint8Array {
+  const { body } = reject
+  const data = {
+    reason: reject.reason,
+    field: reject.field,
+    uuid: reject.uuid,
+    event: reject.name,
+    distinct_id: reject.distinctId,
+    received_at: instant(reject.receivedAtMs),
+    lane: reject.lane,
+    historical_migration: reject.historicalMigration,
+    body: body.slice(0, liveTextMax.body),
+    ...(body.length > liveTextMax.body ? { cut: true } : {}),
+  }
+  return message('rejected', JSON.stringify(data), idOf(lane, offset))
+}
+
+/** How many matched since the last message of this kind and were not shown, in all and by reason. */
+function encodeLiveSkipped(counts: Readonly<Record<string, number>>): Uint8Array {
+  const reasons = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
+  const count = Object.values(reasons).reduce((sum, each) => sum + each, 0)
+  return message('skipped', JSON.stringify({ count, reasons }))
+}
+
+/** A stretch of the log was passed by unread: `count` is null, since nobody knows. */
+function encodeLiveLost(lane: LogLane, reason: string): Uint8Array {
+  return message('skipped', JSON.stringify({ count: null, reason, lane }))
+}
+
+/** The last message. */
+function encodeLiveEnd(reason: string): Uint8Array {
+  return message('end', JSON.stringify({ reason }))
+}
+
+/** All messages behind the first. */
+export const liveMessages = {
+  event: encodeLiveEvent,
+  reject: encodeLiveReject,
+  skipped: encodeLiveSkipped,
+  lost: encodeLiveLost,
+  end: encodeLiveEnd,
+  /** A comment: keeps proxies from closing what looks idle. */
+  heartbeat: Buffer.from(':\n\n') as Uint8Array,
+}
+
+function idOf(lane: LogLane, offset: number): string {
+  return `id: ${lane}:${offset}\n`
+}
+
+/** Line ends stand between the members of JSON, never inside a string of it: a blank says the same. */
+function message(name: string, data: string, before = ''): Uint8Array {
+  return Buffer.from(`${before}event: ${name}\ndata: ${data.replaceAll(/[\r\n]/g, ' ')}\n\n`)
+}
+
+/**
+ * An object's JSON text with as many of its first members as fit; unchanged when all do.
+ * @param json text of a valid JSON object.
+ */
+export function firstMembers(json: string, lengthMax: number): string {
+  if (json.length <= lengthMax) return json
+  let end = 0
+  let depth = 0
+  for (let at = 0; at < lengthMax; at++) {
+    switch (json.charCodeAt(at)) {
+      case quote:
+        at++
+        while (at < lengthMax && json.charCodeAt(at) !== quote) at += json.charCodeAt(at) === backslash ? 2 : 1
+        break
+      case openBrace:
+      case openBracket:
+        depth++
+        break
+      case closeBrace:
+      case closeBracket:
+        depth--
+        break
+      case comma:
+        if (depth === 1) end = at
+    }
+  }
+  return end === 0 ? '{}' : `${json.slice(0, end)}}`
+}
+
+const quote = 0x22
+const comma = 0x2c
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d

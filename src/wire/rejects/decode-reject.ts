@@ -1,0 +1,88 @@
+// Reads the body of a stored reject as it was read when it arrived.
+
+import { isAscii } from 'node:buffer'
+import type { RejectSource } from '#core/events/captured-event.ts'
+import type { IncomingRequest } from '#core/events/incoming-event.ts'
+import type { RejectedEvent } from '#core/events/stored-event.ts'
+import type { CapturePayload } from '../capture/capture-body.ts'
+import { captureValueCountMax } from '../capture/capture-errors.ts'
+import { parseCaptureRequest } from '../capture/capture-request.ts'
+import { structuredIdBytesMax } from '../capture/incoming-item.ts'
+import { parseItemisedRequest } from '../capture/itemised-request.ts'
+import type { CaptureContext, CaptureRefusal } from '../capture/open-request.ts'
+import { type DecodedV1Reject, decodeV1Reject } from './decode-v1-reject.ts'
+
+/** Why a reject cannot be read again; docs/wire/errors.md lists these beside the codes of capture. */
+export type UnreadableReject = 'body_cut' | 'body_unknown'
+
+export type DecodedReject =
+  | DecodedV0Reject
+  | DecodedV1Reject
+  | { readonly kind: 'unreadable'; readonly reason: UnreadableReject }
+
+type DecodedV0Reject =
+  | { readonly kind: 'request'; readonly request: IncomingRequest }
+  | { readonly kind: 'refused'; readonly reason: string; readonly field: string }
+
+/** Stands for a key in bodies that had theirs in the address or a form: whose a reject is, is known. */
+const keyOfNobody = 'replay'
+
+/** @param itemised bad events of a request leave the others alone. */
+export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
+  const { source, body } = reject
+  if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
+  const isV1 = source.protocol === 'v1' && source.kind !== 'event'
+  if (isV1 && source.v1 === undefined) return { kind: 'unreadable', reason: 'body_unknown' }
+  if (source.isCut) return { kind: 'unreadable', reason: 'body_cut' }
+  if (isV1) return decodeV1Reject(reject, source, source.v1!, itemised)
+  if (source.kind === 'request') return decodeRequest(body, source, itemised)
+  const decoded = decodeItem(body, source)
+  const isNameless = decoded.kind === 'refused' && decoded.reason === 'missing_event_name'
+  // An item without a name was one of `/engage`.
+  const read =
+    isNameless && reject.event === '$identify' ? decodeRequest(body, { ...source, engage: true }, false) : decoded
+  if (read.kind !== 'request') return read
+  const historicalMigration = reject.importJobId > 0
+  return { kind: 'request', request: { ...read.request, historicalMigration, sentAtMs: source.sentAtMs } }
+}
+
+function decodeRequest(body: string, source: RejectSource, itemised: boolean): DecodedV0Reject {
+  const parse = itemised ? parseItemisedRequest : parseCaptureRequest
+  const parsed = parse(payloadOf(body), contextOf(source))
+  if (!parsed.ok) return refusedFor(parsed.error)
+  const { value } = parsed
+  return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
+}
+
+/** In an envelope with a key: a key or a list of the item's own means nothing there. */
+function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
+  const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
+  if (!parsed.ok) return refusedFor(parsed.error)
+  if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
+  const { itemised, ...request } = parsed.value
+  const [fault] = itemised?.faults ?? []
+  if (fault !== undefined) return { kind: 'refused', reason: fault.reason, field: fault.field }
+  return request.events.length === 0 ? nothingLeft : { kind: 'request', request }
+}
+
+const nothingLeft: DecodedV0Reject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }
+
+function refusedFor({ error: { code, attr } }: CaptureRefusal): DecodedV0Reject {
+  return { kind: 'refused', reason: code, field: attr ?? '' }
+}
+
+function payloadOf(text: string): CapturePayload {
+  const bytes = Buffer.from(text)
+  return { bytes, text, ascii: isAscii(bytes), formToken: null }
+}
+
+function contextOf({ engage, sentAtMs }: RejectSource): CaptureContext {
+  return {
+    engage,
+    querySentAtMs: sentAtMs,
+    fallbackToken: keyOfNobody,
+    itemCountMax: Number.POSITIVE_INFINITY,
+    valueCountMax: captureValueCountMax,
+    structuredIdBytesMax,
+  }
+}
