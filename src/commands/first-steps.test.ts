@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, it } from 'node:test'
-import { flagHash01, isInRollout } from '#core/flags/rollout.ts'
+import { flagHash01, isInRollout } from '#core/flags/evaluation/rollout.ts'
 import { readConfig } from '../config.ts'
 import { firstSteps } from './first-steps.ts'
 

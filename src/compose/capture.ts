@@ -1,9 +1,9 @@
 // How a front takes what clients send: events, session recordings, and rejected requests that are tried once more. The
 // three share the log, the quotas and each project's bound on what waits in the log.
 
+import { HotKeys } from '#core/capture/hot-keys.ts'
 import type { LogLane } from '#core/events/captured-event.ts'
-import { HotKeys } from '#core/events/hot-keys.ts'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'

@@ -2,11 +2,11 @@
 // event, and an alert on a failure misses the first one. Closed lists alone; what only one version of a client makes happen
 // begins when it happens.
 
+import { quotaResources } from '#core/capture/quota-resource.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import { dropReasons } from '#core/events/event-drops.ts'
-import { quotaResources } from '#core/events/quota-resource.ts'
-import { rejectReasons } from '#core/events/rejects.ts'
-import { unknownReasons } from '#core/flags/flag-outcome.ts'
+import { unknownReasons } from '#core/flags/evaluation/flag-outcome.ts'
+import { rejectReasons } from '#core/processing/rejects.ts'
 import { routeGroups } from '#http/route.ts'
 import { portErrorCodes } from '#ports/port-error.ts'
 import { performanceReason } from '#services/capture/append-events.ts'

@@ -2,7 +2,7 @@
 // file finds out whose key it is; handlers ask `opensProject` whether it opens the project in question.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'

@@ -2,7 +2,7 @@
 // position, in one transaction. Only the owner of a lane's position may commit.
 
 import type { LogLane } from '#core/events/captured-event.ts'
-import type { ChunkChanges, ChunkSubjects, LoadedChunk } from '#core/events/chunk.ts'
+import type { ChunkChanges, ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 
 export type {
   ChunkChanges,
@@ -11,7 +11,7 @@ export type {
   IngestionWarning,
   LoadedChunk,
   Versioned,
-} from '#core/events/chunk.ts'
+} from '#core/processing/chunk.ts'
 
 /** Offsets of the lane's log; `committedAtMs` epoch ms. */
 export interface ChunkPosition {

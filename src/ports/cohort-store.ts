@@ -2,9 +2,9 @@
 // Every write is one transaction. Those of definitions bump the revision; memberships are read when they are asked for, so
 // a change of members needs none.
 
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import type { DefinitionLinks } from '#core/cohorts/definition-links.ts'
-import type { MemberChange, MemberIds } from '#core/cohorts/member-ids.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
+import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { Result } from '#core/result.ts'
 import type { PersonView } from './person-view.ts'
 import type { Page, Written } from './written.ts'

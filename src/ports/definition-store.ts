@@ -1,6 +1,6 @@
 // Everything an evaluation needs that changes rarely: kept in memory by each front, one compiled set per project.
 
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 
 export interface DefinitionStore {
   /** Cheap enough to ask five times a second. */

@@ -2,9 +2,8 @@
 // Identity of an event: (project, UTC day of its time, name, distinct id, uuid). Every read that returns or counts
 // events sees each identity once, at once, whichever lane, job or retry it came by; a live row wins over an imported one.
 
+import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { Lane } from '#core/events/captured-event.ts'
-import type { HeldRange } from '#core/events/held-rows.ts'
-import type { EventName, PropertyName } from '#core/events/known-names.ts'
 import type {
   EventIdentity,
   PersonIdOverride,
@@ -12,8 +11,9 @@ import type {
   StoredEvent,
   StoredReplay,
 } from '#core/events/stored-event.ts'
-import type { StoredFlagCall, ThinnedCall } from '#core/events/thin-flag-calls.ts'
 import type { JsonValue } from '#core/json.ts'
+import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { StoredFlagCall, ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import type { SurveyCounts } from '#core/surveys/survey-events.ts'
 import type { EventUsage } from '#core/usage.ts'
 

@@ -1,7 +1,7 @@
 // A write of a flag that belongs to the write of something else: an early access feature, a survey, an experiment. The
 // store keeps both or neither, in one transaction.
 
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { LinkedWrite } from './cohort-store.ts'
 
 export type NewFlag = Omit<Flag, 'id' | 'version' | 'deleted' | 'updatedAtMs' | 'hasExperiment'>

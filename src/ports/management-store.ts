@@ -1,12 +1,12 @@
 // What the private API reads and writes. Every write is one transaction, answers what is stored afterwards, and bumps
 // the instance's revision when it concerns evaluation; `revision` in an answer is the one to wait for before replying.
 
-import type { EventStoreMark } from '#core/events/held-rows.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping } from '#core/persons/person.ts'
+import type { EventStoreMark } from '#core/processing/held-rows.ts'
 import type { IngestionSettings, Project, Quotas } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
 import type { EventUsage, LiveUsage } from '#core/usage.ts'

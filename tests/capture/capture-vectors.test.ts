@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { describe, it } from 'node:test'
+import type { QuotaResource } from '#core/capture/quota-resource.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import type { QuotaResource } from '#core/events/quota-resource.ts'
 import { PortError } from '#ports/port-error.ts'
 import vectorFile from '../conformance/ingestion-vectors.json' with { type: 'json' }
 import { startCaptureServer } from '../support/capture-server.ts'

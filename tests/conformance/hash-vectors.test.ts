@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { flagHash01, holdoutHash01 } from '#core/flags/rollout.ts'
-import { sha1Hex, sha1Top60 } from '#core/flags/sha1.ts'
+import { flagHash01, holdoutHash01 } from '#core/flags/evaluation/rollout.ts'
+import { sha1Hex, sha1Top60 } from '#core/flags/evaluation/sha1.ts'
 
 interface HashVector {
   readonly id: string

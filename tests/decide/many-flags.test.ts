@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type CompiledProject, compileProject } from '#core/flags/compile-project.ts'
-import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
+import { type CompiledProject, compileProject } from '#core/flags/evaluation/compile-project.ts'
+import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { JsonObject } from '#core/json.ts'
 import { isSteps, type MaybeSteps } from '#core/maybe-steps.ts'
 import { ofrepRoutes } from '#http/handlers/ofrep.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { packItems } from '#core/events/packed-items.ts'
+import { packItems } from '#core/capture/packed-items.ts'
 import type { EventStore, ReplayQuery, ReplayView } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startManagement } from '../support/management-api.ts'

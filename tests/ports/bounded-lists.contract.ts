@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import { aGroup, aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'

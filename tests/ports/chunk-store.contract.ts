@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isRawNumber, type JsonObject, parseJson } from '#core/json.ts'
-import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { ChunkChanges, ChunkSubjects } from '#ports/chunk-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'

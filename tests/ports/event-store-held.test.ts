@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { findMissing } from '#core/events/held-rows.ts'
+import { findMissing } from '#core/processing/held-rows.ts'
 import type { EventRows, EventStore } from '#ports/event-store.ts'
 import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'

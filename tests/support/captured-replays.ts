@@ -1,5 +1,5 @@
+import { packItems } from '#core/capture/packed-items.ts'
 import type { CapturedReplay } from '#core/events/captured-event.ts'
-import { packItems } from '#core/events/packed-items.ts'
 
 /** As the edge accepts one; `n` makes its uuid, so that tests can tell replays apart. */
 export function aCapturedReplay(n: number, over: Partial<CapturedReplay> = {}): CapturedReplay {

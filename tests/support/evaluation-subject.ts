@@ -5,8 +5,8 @@ import {
   noGroupRows,
   noHashKeyOverrides,
   noStaticCohorts,
-} from '#core/flags/evaluation-subject.ts'
-import type { FlagSelection } from '#core/flags/select-flags.ts'
+} from '#core/flags/evaluation/evaluation-subject.ts'
+import type { FlagSelection } from '#core/flags/evaluation/select-flags.ts'
 import { ok } from '#core/result.ts'
 
 export const allFlags: FlagSelection = {

@@ -1,5 +1,4 @@
-import { identityKey } from '#core/events/charge-once.ts'
-import { quotaResourceOf } from '#core/events/quota-resource.ts'
+import { quotaResourceOf } from '#core/capture/quota-resource.ts'
 import type {
   EventIdentity,
   PersonIdOverride,
@@ -7,8 +6,9 @@ import type {
   StoredEvent,
   StoredReplay,
 } from '#core/events/stored-event.ts'
-import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/events/thin-flag-calls.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
+import { identityKey } from '#core/processing/charge-once.ts'
+import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { EventRows, EventStore, RefusedRow, UsageDay } from '#ports/event-store.ts'
 import { PortError } from '#ports/port-error.ts'

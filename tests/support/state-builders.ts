@@ -1,6 +1,6 @@
 // Values for tests of the state, plain unless a test says otherwise.
 
-import type { Cohort } from '#core/cohorts/cohort.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'

@@ -3,8 +3,8 @@
 // the way of the inserts, so that queries of people, however many, do not hold the worker up.
 
 import { ClickHouseError } from '@clickhouse/client'
-import { identityKey } from '#core/events/charge-once.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
+import { identityKey } from '#core/processing/charge-once.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
 import { isUuid } from './event-queries.ts'

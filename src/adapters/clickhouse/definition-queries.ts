@@ -1,7 +1,7 @@
 // Which events and properties a project has, by name. Nothing keeps them but the events themselves, so names are read from
 // those: of events all of them by the sort key, of properties as far as the newest events go.
 
-import type { EventName, PropertyName } from '#core/events/known-names.ts'
+import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameQuery, PropertyNameQuery } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 

@@ -4,9 +4,9 @@
 
 import { TupleParam } from '@clickhouse/client'
 import type { Lane } from '#core/events/captured-event.ts'
-import { identityKey } from '#core/events/charge-once.ts'
 import type { EventIdentity, PersonMode } from '#core/events/stored-event.ts'
 import { type JsonValue, numberOf, textOf } from '#core/json.ts'
+import { identityKey } from '#core/processing/charge-once.ts'
 import type { EventCursor, EventQuery, EventView } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 import { type AskedIdentities, askedIdentities, utcDayOf } from './identity-lists.ts'

@@ -3,8 +3,8 @@
 
 import { TupleParam } from '@clickhouse/client'
 import type { EventIdentity } from '#core/events/stored-event.ts'
-import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/events/thin-flag-calls.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
+import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import type { ClickHouseClients } from './clickhouse-clients.ts'
 import { isUuid } from './event-queries.ts'
 import { isStorableTime, type RowWritten } from './event-rows.ts'

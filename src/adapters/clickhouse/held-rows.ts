@@ -2,7 +2,7 @@
 // reading a row, that parts are gone or broken, or that this is another copy than the one that was left.
 
 import { ClickHouseError } from '@clickhouse/client'
-import type { HeldRange } from '#core/events/held-rows.ts'
+import type { HeldRange } from '#core/processing/held-rows.ts'
 import type { HeldRows, StoreMark } from '#ports/event-store.ts'
 import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
 

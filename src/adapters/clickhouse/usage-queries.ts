@@ -5,7 +5,7 @@ import {
   llmEventPrefix,
   productTourProperty,
   surveyEventNames,
-} from '#core/events/quota-resource.ts'
+} from '#core/capture/quota-resource.ts'
 import { noEventUsage } from '#core/usage.ts'
 import type { UsageDay } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'

@@ -22,7 +22,7 @@ import {
 import { groupTypeOf, projectOf } from '#adapters/sql/rows.ts'
 import type { GroupTypeTable, ProjectTable, StateSchema } from '#adapters/sql/schema.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
 import * as text from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'

@@ -2,7 +2,7 @@
 // merged away at the same moment is either found as the survivor or not at all.
 
 import type { Kysely } from 'kysely'
-import type { MemberChange, MemberIds } from '#core/cohorts/member-ids.ts'
+import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/cohort-store.ts'
 import { pageOfPersons } from './person-views.ts'

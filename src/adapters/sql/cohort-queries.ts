@@ -2,8 +2,8 @@
 // any other and may be taken back by `deleted: false`; members stay meanwhile.
 
 import { type Kysely, sql } from 'kysely'
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/cohorts/definition-links.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import { cohortMemberQueries } from './cohort-member-queries.ts'

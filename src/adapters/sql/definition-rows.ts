@@ -1,8 +1,8 @@
 // Rows to values and back for what stands beside flags in a project's definitions; the rest is in `rows.ts`.
 
 import type { Selectable } from 'kysely'
-import type { Cohort } from '#core/cohorts/cohort.ts'
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import { flagBit, jsonObjectOf, jsonText } from './rows.ts'
 import type { CohortTable, EarlyAccessFeatureTable, SurveyTable } from './schema.ts'

@@ -1,7 +1,7 @@
 // What the state remembers of the event store, and what it can tell it again.
 
 import { type Kysely, sql } from 'kysely'
-import type { EventStoreMark } from '#core/events/held-rows.ts'
+import type { EventStoreMark } from '#core/processing/held-rows.ts'
 import type { EventStoreMarkStore } from '#ports/management-store.ts'
 import type { StateSchema } from './schema.ts'
 

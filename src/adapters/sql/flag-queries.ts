@@ -3,7 +3,7 @@
 
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { FlagPatch, FlagStore, FlagVersion, NewFlag } from '#ports/management-store.ts'
 import { haveLinksChanged } from './cohort-queries.ts'

@@ -1,7 +1,7 @@
 // Groups and group types as the private API shows them.
 
 import { type Kysely, sql } from 'kysely'
-import { usesGroupType } from '#core/cohorts/definition-links.ts'
+import { usesGroupType } from '#core/flags/definitions/definition-links.ts'
 import { err, ok } from '#core/result.ts'
 import { type GroupQueryStore, type GroupView, namedFlagsMax } from '#ports/management-store.ts'
 import { fittingRows } from './fitting-rows.ts'

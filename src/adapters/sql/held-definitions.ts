@@ -1,7 +1,7 @@
 // What a caller already holds of a project's definitions is neither read nor parsed again. A flag or a cohort is told by its
 // id, which is given once, and its version, which every write raises. Both sides of a state thread work with these shapes.
 
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import type { DefinitionChanges, HeldDefinitions } from '#ports/definition-store.ts'
 
 type Versioned = { readonly id: number; readonly version: number }

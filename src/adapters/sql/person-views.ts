@@ -3,7 +3,7 @@
 
 import { type AliasedExpression, type Kysely, type Selectable, sql } from 'kysely'
 import { shownDistinctIdCountMax, shownFlagOverrideCountMax } from '#core/persons/person.ts'
-import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { PersonsPage } from '#ports/cohort-store.ts'
 import type { PersonView } from '#ports/person-view.ts'
 import { fittingRows } from './fitting-rows.ts'

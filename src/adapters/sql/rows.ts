@@ -2,7 +2,7 @@
 // Numbers pass through Number(), because a PostgreSQL driver may hand out BIGINT as text.
 
 import type { Selectable } from 'kysely'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'

@@ -25,7 +25,7 @@ import {
 import { groupTypeOf, projectOf } from '#adapters/sql/rows.ts'
 import type { GroupTypeTable, ProjectTable } from '#adapters/sql/schema.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 

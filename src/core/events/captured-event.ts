@@ -1,7 +1,7 @@
 // One event as it was accepted: what a log record holds and what the worker starts from.
 // Everything here is fixed when the request is answered; the worker never invents any of it.
 
-import type { ClientSdk } from './incoming-v1-event.ts'
+import type { ClientSdk } from '../capture/incoming-v1-event.ts'
 
 /** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
@@ -57,7 +57,7 @@ export interface CapturedEvent {
   readonly receivedAtMs: number
   /** When the event was accepted, epoch ms: stored as `captured_at`. */
   readonly capturedAtMs: number
-  /** When the event happened, epoch ms, already corrected (`core/events/event-time.ts`). */
+  /** When the event happened, epoch ms, already corrected (`core/capture/event-time.ts`). */
   readonly timestampMs: number
   /** The effective `sent_at`, epoch ms; stored as `$sent_at`. */
   readonly sentAtMs: number | null
@@ -145,7 +145,7 @@ export interface CapturedReplay {
   readonly itemCount: number
   /** Bytes of the JSON text behind `items`. */
   readonly itemsBytes: number
-  /** A JSON list of the client's own texts, packed (`core/events/packed-items.ts`): the worker never looks inside. */
+  /** A JSON list of the client's own texts, packed (`core/capture/packed-items.ts`): the worker never looks inside. */
   readonly items: Uint8Array
 }
 

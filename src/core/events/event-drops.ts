@@ -1,8 +1,8 @@
 // Which accepted events never become a row, and why. Every drop is counted under its reason; most raise a warning too.
 
-import { groupEventNames, groupKeyLengthMax, groupKeyOf } from '../groups/group-update.ts'
 import { type JsonObject, type JsonValue, ownValue } from '../json.ts'
-import { mergeEventNames } from '../persons/person-merge.ts'
+import { groupEventNames, groupKeyLengthMax, groupKeyOf } from '../processing/group-update.ts'
+import { mergeEventNames } from '../processing/person-merge.ts'
 import type { Project } from '../project.ts'
 import type { CapturedEvent } from './captured-event.ts'
 import { shownText } from './warning-types.ts'

@@ -3,7 +3,7 @@
 // thread. Source: docs/wire/ingestion.md 4.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { V1Results } from '#core/events/prepare-v1-events.ts'
+import type { V1Results } from '#core/capture/prepare-v1-events.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture/capture.ts'

@@ -2,9 +2,9 @@
 // encodes the outcome; bodies that would hold the event loop are decoded in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RandomUint32 } from '#core/events/event-uuid.ts'
-import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
-import { readItem } from '#core/events/prepare-events.ts'
+import type { RandomUint32 } from '#core/capture/event-uuid.ts'
+import type { ItemVerdicts } from '#core/capture/item-verdicts.ts'
+import { readItem } from '#core/capture/prepare-events.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture/capture.ts'

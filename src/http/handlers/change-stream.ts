@@ -3,7 +3,7 @@
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { ChangeHub, ChangeReader, Refusal } from '#services/flags/change-hub.ts'
 import {
   changeStreamPath,

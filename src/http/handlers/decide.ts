@@ -2,7 +2,7 @@
 // Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'

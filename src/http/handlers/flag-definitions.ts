@@ -3,8 +3,8 @@
 // Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 2, 7.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'
 import { inSlices } from '#services/shared/in-slices.ts'

@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ChangeHub } from '#services/flags/change-hub.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'

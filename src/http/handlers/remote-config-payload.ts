@@ -2,10 +2,10 @@
 // encrypted and the key is a personal one. Source: docs/wire/evaluation.md 7.3.
 
 import type { FastifyRequest } from 'fastify'
-import { payloadText } from '#core/flags/compile-flag.ts'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import { holdsPayload, redactedPayload } from '#core/flags/encrypted-payloads.ts'
-import type { Flag } from '#core/flags/flag.ts'
+import { holdsPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ManagementStore } from '#ports/management-store.ts'

@@ -5,7 +5,7 @@
 
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Project } from '#core/project.ts'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import type { Clock } from '#ports/clock.ts'

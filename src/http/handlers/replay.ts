@@ -2,7 +2,7 @@
 // the outcome; bodies that would hold the event loop are decoded in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { RandomUint32 } from '#core/events/event-uuid.ts'
+import type { RandomUint32 } from '#core/capture/event-uuid.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { CaptureService } from '#services/capture/capture.ts'

@@ -2,7 +2,7 @@
 // of the project, for the first request. Source: docs/wire/evaluation.md 7.4, 7.5.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { clientConfigOf } from '#wire/browser/client-config.ts'
 import {
   type EarlyAccessText,

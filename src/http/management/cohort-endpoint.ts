@@ -2,7 +2,7 @@
 // `cohorts.ts` and `cohort-persons.ts`.
 
 import type { Static, TSchema } from 'typebox'
-import type { Cohort } from '#core/cohorts/cohort.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Result } from '#core/result.ts'
 import type { CohortRefusal, WrittenCohort } from '#services/manage/manage-cohorts.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management/management.ts'

@@ -1,9 +1,9 @@
 // Who is in a cohort, and how many. Members of static ones are added and taken out by id.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import type { MemberIds } from '#core/cohorts/member-ids.ts'
-import type { UnknownReason } from '#core/flags/flag-outcome.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
 import {

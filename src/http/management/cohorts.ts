@@ -1,8 +1,8 @@
 // Cohorts: list, create, read, change, delete. Who is in them is in `cohort-persons.ts`.
 
 import { setImmediate } from 'node:timers/promises'
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { createCohortCounter } from '#services/manage/cohort-persons.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'

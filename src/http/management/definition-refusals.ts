@@ -1,7 +1,7 @@
 // How a write of a flag or a cohort is refused, which is the same for both: for its first mistake, or because another write
 // came in between.
 
-import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, refusal } from './answers.ts'
 

@@ -1,7 +1,7 @@
 // What the private API is made of; `compose/front.ts` fills it in.
 
 import type { LogLane } from '#core/events/captured-event.ts'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'

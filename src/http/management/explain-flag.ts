@@ -1,7 +1,7 @@
 // Why a flag has its value for one subject: a body as /flags takes it, and every step of the same evaluation.
 
 import Type from 'typebox'
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { explainFlag } from '#services/flags/explain-flag.ts'

@@ -1,6 +1,6 @@
 // Feature flags: list, create, read, change, delete. History is in `flag-versions.ts`.
 
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
 import {
   createFlagSchema,

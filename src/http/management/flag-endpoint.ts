@@ -2,7 +2,7 @@
 // `feature-flags.ts` and `flag-versions.ts`.
 
 import type { Static, TSchema } from 'typebox'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/management-store.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'

@@ -1,7 +1,7 @@
 // The history of a flag: every write kept a snapshot of the whole flag.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { JsonObject } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
 import type { FlagVersion } from '#ports/management-store.ts'

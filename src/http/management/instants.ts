@@ -1,6 +1,6 @@
 // Times in query strings: what date filters of flags read, in the project's zone.
 
-import { parseDateFilter } from '#core/flags/match-date.ts'
+import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'

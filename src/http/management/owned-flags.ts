@@ -1,7 +1,7 @@
 // What features, surveys and experiments answer about the flags that they have, and about writes of them that were refused;
 // and what the key of a request may do with flags that were not made for them.
 
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { FlagStore, PersonalKey } from '#ports/management-store.ts'
 import type { Writer } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'

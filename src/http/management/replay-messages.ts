@@ -1,7 +1,7 @@
 // Replays, read only: what came for which session, and the snapshots themselves while they last. There is no player.
 
 import Type from 'typebox'
-import { unpackItems } from '#core/events/packed-items.ts'
+import { unpackItems } from '#core/capture/packed-items.ts'
 import { err, ok } from '#core/result.ts'
 import { type ReplayCursor, replayRetentionDays } from '#ports/event-store.ts'
 import {

@@ -1,7 +1,7 @@
 // JSON Schemas of the document that no code checks bodies with: what stands in `filters` and the like, which validators of
 // the core read, and what the public paths take and answer, which parsers read. By the names of their components.
 
-import { flagOperators } from '#core/flags/validate-filter.ts'
+import { flagOperators } from '#core/flags/definitions/validate-filter.ts'
 
 export type Json = Record<string, unknown>
 

@@ -1,9 +1,9 @@
 // Appends what is to be stored of a request. Once the log has it, counts what was accepted, and what was left out on the way
 // and has no record.
 
+import type { PreparedEvents } from '#core/capture/prepare-events.ts'
+import { quotaOf } from '#core/capture/quota-resource.ts'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
-import type { PreparedEvents } from '#core/events/prepare-events.ts'
-import { quotaOf } from '#core/events/quota-resource.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'

@@ -1,8 +1,8 @@
 // What became of a capture request, and what its answer needs to know.
 
+import type { EventRefusal } from '#core/capture/normalize-event.ts'
+import type { EventResource } from '#core/capture/quota-resource.ts'
 import type { CapturedReject } from '#core/events/captured-event.ts'
-import type { EventRefusal } from '#core/events/normalize-event.ts'
-import type { EventResource } from '#core/events/quota-resource.ts'
 import type { HotEvents } from './cool-hot-keys.ts'
 import type { LeftOut } from './leave-out-over-quota.ts'
 

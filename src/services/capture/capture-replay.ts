@@ -1,8 +1,8 @@
 // Accepts replay requests: finds the project, asks for its quota, appends the record to the log and answers only when the
 // log has it. Knows nothing of HTTP; `http/handlers/replay.ts` turns outcomes into answers.
 
-import { type ReplayRefusal, type ReplayRequest, refusedReplayFields } from '#core/events/prepare-replay.ts'
-import type { QuotaResource } from '#core/events/quota-resource.ts'
+import { type ReplayRefusal, type ReplayRequest, refusedReplayFields } from '#core/capture/prepare-replay.ts'
+import type { QuotaResource } from '#core/capture/quota-resource.ts'
 import { assignProject } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { atOnce } from '#core/maybe-steps.ts'

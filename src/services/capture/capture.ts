@@ -2,17 +2,17 @@
 // when the log has them. Keeps what it refuses where the project finds it. Knows nothing of HTTP; `http/handlers/capture.ts`
 // turns outcomes into answers.
 
-import type { RejectedBody } from '#core/events/captured-event.ts'
-import type { HotKeys } from '#core/events/hot-keys.ts'
-import type { IncomingRequest } from '#core/events/incoming-event.ts'
-import { type ItemVerdicts, itemVerdictCountMax } from '#core/events/item-verdicts.ts'
+import type { HotKeys } from '#core/capture/hot-keys.ts'
+import type { IncomingRequest } from '#core/capture/incoming-event.ts'
+import { type ItemVerdicts, itemVerdictCountMax } from '#core/capture/item-verdicts.ts'
 import {
   type PreparedEvents,
   prepareEvents,
   type ReceivedRequest,
   type RefusedRequest,
-} from '#core/events/prepare-events.ts'
-import type { QuotaResource } from '#core/events/quota-resource.ts'
+} from '#core/capture/prepare-events.ts'
+import type { QuotaResource } from '#core/capture/quota-resource.ts'
+import type { RejectedBody } from '#core/events/captured-event.ts'
 import { assignProject } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'

@@ -1,8 +1,8 @@
 // Switches person processing off for the events of ids that send too many. It works on encoded records, because their project
 // is not known earlier. Imports neither count nor are touched. Source: docs/wire/ingestion.md 5, 9.
 
-import type { HotKeys } from '#core/events/hot-keys.ts'
-import type { PreparedEvents } from '#core/events/prepare-events.ts'
+import type { HotKeys } from '#core/capture/hot-keys.ts'
+import type { PreparedEvents } from '#core/capture/prepare-events.ts'
 import { filterEvents } from '#core/log/record-filter.ts'
 import { inSlices } from '../shared/in-slices.ts'
 

@@ -2,7 +2,7 @@
 // once, so a retry never brings a project nearer to its quota. Read every few seconds from the state, as every front does:
 // a quota takes effect within about 20 s of the event that used it up, and one that is raised or lifted at once.
 
-import { type QuotaResource, quotaOf, quotaResources } from '#core/events/quota-resource.ts'
+import { type QuotaResource, quotaOf, quotaResources } from '#core/capture/quota-resource.ts'
 import type { Project } from '#core/project.ts'
 import { endOfUtcDay, type LiveUsage, monthOf, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'

@@ -1,6 +1,8 @@
 // Puts what is refused into the log, so that its project finds it, but only so much of it that a broken client cannot fill the
 // log with useless data; the rest is counted. No request waits for this.
 
+import type { RefusedItem } from '#core/capture/incoming-event.ts'
+import { keptItem } from '#core/capture/reject-body.ts'
 import {
   type CapturedReject,
   importWithoutJob,
@@ -8,8 +10,6 @@ import {
   logLaneOf,
   type RejectedBody,
 } from '#core/events/captured-event.ts'
-import type { RefusedItem } from '#core/events/incoming-event.ts'
-import { keptItem } from '#core/events/reject-body.ts'
 import { type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Project } from '#core/project.ts'

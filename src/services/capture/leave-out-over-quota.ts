@@ -1,15 +1,15 @@
 // Which events of a batch a project's quotas leave out. Quotas are about live events: imports are outside all of them, and so
 // are events that became imports by their age. Source: docs/wire/ingestion.md 5, 9; docs/wire/import.md 3.2.
 
-import type { Lane } from '#core/events/captured-event.ts'
-import type { IncomingEvent } from '#core/events/incoming-event.ts'
-import type { PreparedEvents } from '#core/events/prepare-events.ts'
+import type { IncomingEvent } from '#core/capture/incoming-event.ts'
+import type { PreparedEvents } from '#core/capture/prepare-events.ts'
 import {
   type EventResource,
   productTourProperty,
   type QuotaResource,
   quotaResourceOf,
-} from '#core/events/quota-resource.ts'
+} from '#core/capture/quota-resource.ts'
+import type { Lane } from '#core/events/captured-event.ts'
 import { type EventGlance, filterEvents } from '#core/log/record-filter.ts'
 import type { Project } from '#core/project.ts'
 import { inSlices } from '../shared/in-slices.ts'

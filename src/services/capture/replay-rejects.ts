@@ -3,12 +3,12 @@
 // what they mean is the wire's business.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { IncomingRequest } from '#core/capture/incoming-event.ts'
+import type { IncomingV1Request } from '#core/capture/incoming-v1-event.ts'
+import { refusedFields } from '#core/capture/normalize-event.ts'
+import type { PreparedEvents, RefusedRequest } from '#core/capture/prepare-events.ts'
+import { prepareRejectedEvent, prepareRejectedRequest, prepareRejectedV1Request } from '#core/capture/prepare-reject.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
-import type { IncomingRequest } from '#core/events/incoming-event.ts'
-import type { IncomingV1Request } from '#core/events/incoming-v1-event.ts'
-import { refusedFields } from '#core/events/normalize-event.ts'
-import type { PreparedEvents, RefusedRequest } from '#core/events/prepare-events.ts'
-import { prepareRejectedEvent, prepareRejectedRequest, prepareRejectedV1Request } from '#core/events/prepare-reject.ts'
 import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore, RejectedCursor, RejectedFilter, RejectedView } from '#ports/event-store.ts'

@@ -2,13 +2,13 @@
 // Nothing here waits when the stores answer at once, and nothing waits long when they do not. The wire decides how a request
 // is read and how its answer looks.
 
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
-import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
-import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
-import type { UnknownReason } from '#core/flags/flag-outcome.ts'
-import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
+import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { emptyDefinitions, type ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import { emptyDefinitions, type ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { noIngestionSettings, noQuotas } from '#core/project.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'

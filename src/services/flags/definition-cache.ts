@@ -3,7 +3,7 @@
 // processes as soon as the store tells of them, within the polling interval at the latest. Knows nothing of how a project is compiled.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { PortError } from '#ports/port-error.ts'

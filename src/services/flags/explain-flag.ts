@@ -1,14 +1,14 @@
 // Why a flag has its value for one subject: the evaluation that /flags would do, loaded the same way and done by the same
 // evaluator, of the flag as if it were active, with every step told to a trace. Nothing is written, counted or limited.
 
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { EvaluationSubject } from '#core/flags/evaluation-subject.ts'
-import { EvaluationTrace } from '#core/flags/evaluation-trace.ts'
-import type { ExplainedFlag, LeftOut } from '#core/flags/explained-flag.ts'
-import type { Flag } from '#core/flags/flag.ts'
-import { needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
-import { type ProjectToExplain, projectToExplain } from '#core/flags/project-to-explain.ts'
-import { needsOfSelected, selectFlags } from '#core/flags/select-flags.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
+import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
+import type { ExplainedFlag, LeftOut } from '#core/flags/evaluation/explained-flag.ts'
+import { needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
+import { type ProjectToExplain, projectToExplain } from '#core/flags/evaluation/project-to-explain.ts'
+import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import type { DecideService } from './decide.ts'
 import type { SubjectRequest } from './load-subject.ts'
 

@@ -2,10 +2,10 @@
 // anonymous id comes with an id whose person has none yet. A person who was here before costs one read.
 // Source: docs/wire/evaluation.md 5.13.
 
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
-import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation-subject.ts'
-import type { FlagNeeds } from '#core/flags/flag-needs.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
+import { type HashKeyOverrides, noHashKeyOverrides } from '#core/flags/evaluation/evaluation-subject.ts'
+import type { FlagNeeds } from '#core/flags/evaluation/flag-needs.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type {
   HashKeyAssignment,

@@ -1,16 +1,16 @@
 // What the flags of one request may read of the subject, loaded before any of them is evaluated: at once when the stores
 // answer at once, and never for longer than a bound. What could not be loaded is an error value in its place.
 
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import {
   type EvaluationSubject,
   type HashKeyOverrides,
   noGroupRows,
   noStaticCohorts,
   usableGroupKey,
-} from '#core/flags/evaluation-subject.ts'
-import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/flag-needs.ts'
+} from '#core/flags/evaluation/evaluation-subject.ts'
+import { type FlagNeeds, needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
 import { evaluationProperties } from '#core/geoip.ts'
 import { ownValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'

@@ -2,7 +2,7 @@
 // known to be down gives an error value at once; what that means for a flag is decided by the evaluator.
 // Source: docs/wire/evaluation.md 5.15; design of the breaker: ours.
 
-import type { UnknownReason } from '#core/flags/flag-outcome.ts'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'

@@ -1,10 +1,10 @@
 // Who is in a cohort, and how many. A static cohort has rows; for any other, stored persons are put to the evaluator one
 // after the other. Persons come in pages, and an evaluation gives the event loop back every few milliseconds.
 
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import { CohortProbe } from '#core/cohorts/cohort-probe.ts'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { UnknownReason } from '#core/flags/flag-outcome.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { CohortProbe } from '#core/flags/evaluation/cohort-probe.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'

@@ -2,10 +2,14 @@
 // found there by name: group types and flags have to exist, cohorts are copied when they do not. Nothing is written before
 // all of that is known. Source: PostHog's copy_flags; what it leaves open is ours, docs/wire/private-api.md §4.
 
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '#core/cohorts/definition-links.ts'
-import type { Flag, FlagFields } from '#core/flags/flag.ts'
-import { mapReferences } from '#core/flags/map-references.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import {
+  type DefinitionReference,
+  referencesOfCohort,
+  referencesOfFlag,
+} from '#core/flags/definitions/definition-links.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { mapReferences } from '#core/flags/definitions/map-references.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { GroupQueryStore } from '#ports/management-store.ts'

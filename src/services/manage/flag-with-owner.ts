@@ -1,10 +1,10 @@
 // What services share that write a flag together with the thing it belongs to: keys made from names, and a second attempt
 // when somebody else changed the flag in between.
 
-import { referencesOfFlag } from '#core/cohorts/definition-links.ts'
-import { referenceIssues } from '#core/cohorts/validate-references.ts'
-import type { Flag, FlagFields } from '#core/flags/flag.ts'
-import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
+import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
+import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/cohort-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'

@@ -1,12 +1,12 @@
 // Cohorts as the private API writes them: validated, checked against what they refer to and what refers to them, and served
 // by this front before the answer. Members of static cohorts go to the store in batches, so that no write is long.
 
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import { referencesOfCohort } from '#core/cohorts/definition-links.ts'
-import type { MemberIds } from '#core/cohorts/member-ids.ts'
-import { validateCohortFilters } from '#core/cohorts/validate-cohort.ts'
-import { usersOfCohort } from '#core/cohorts/validate-references.ts'
-import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { referencesOfCohort } from '#core/flags/definitions/definition-links.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { validateCohortFilters } from '#core/flags/definitions/validate-cohort.ts'
+import { usersOfCohort } from '#core/flags/definitions/validate-references.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'

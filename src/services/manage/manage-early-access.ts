@@ -3,7 +3,7 @@
 // Source: docs/wire/evaluation.md 5.7, 7.4.
 
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'

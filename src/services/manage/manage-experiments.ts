@@ -2,7 +2,7 @@
 // transaction; results are not computed. Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
 import type { Experiment } from '#core/experiments/experiment.ts'
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'

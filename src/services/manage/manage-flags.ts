@@ -1,11 +1,11 @@
 // Flags as the private API writes them: validated, normalised, versioned, and served by this front before the answer.
-// What may be stored is decided in `core/flags/validate-flag.ts`; who may write, before we are called.
+// What may be stored is decided in `core/flags/definitions/validate-flag.ts`; who may write, before we are called.
 
-import { type DefinitionReference, referencesOfFlag } from '#core/cohorts/definition-links.ts'
-import type { Flag, FlagFields } from '#core/flags/flag.ts'
-import type { FlagIssue } from '#core/flags/flag-issue.ts'
-import { normalizeFilters } from '#core/flags/normalize-filters.ts'
-import { type FlagToValidate, validateFlag } from '#core/flags/validate-flag.ts'
+import { type DefinitionReference, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
+import { type FlagToValidate, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'

@@ -2,7 +2,7 @@
 // answered it yet. Both are on while the survey runs and go with it; everything is written in one transaction.
 // Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
 
-import type { Flag } from '#core/flags/flag.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'

@@ -1,10 +1,10 @@
 // Payloads of a flag write as they are stored: encrypted when the flag says so, the stored ones where the marker came back.
-// Nothing here decides what else a flag may be (`core/flags/validate-flag.ts`).
+// Nothing here decides what else a flag may be (`core/flags/definitions/validate-flag.ts`).
 
-import { payloadText } from '#core/flags/compile-flag.ts'
-import { holdsPayload, redactedPayload, withPayloads } from '#core/flags/encrypted-payloads.ts'
-import type { Flag, FlagFields } from '#core/flags/flag.ts'
-import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import { holdsPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PayloadCipher } from './payload-cipher.ts'

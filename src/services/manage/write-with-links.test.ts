@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { DefinitionLinks } from '#core/cohorts/definition-links.ts'
+import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import { err, ok } from '#core/result.ts'
 import type { LinkedWrite } from '#ports/cohort-store.ts'
 import { PortError } from '#ports/port-error.ts'

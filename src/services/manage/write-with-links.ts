@@ -2,9 +2,9 @@
 // project's definitions in between makes it be checked again. So of two writes that would close a cycle together, or of one
 // that refers to what the other deletes, the later one is refused.
 
-import type { DefinitionLinks, DefinitionReference } from '#core/cohorts/definition-links.ts'
-import { type ReferringDefinition, referenceIssues } from '#core/cohorts/validate-references.ts'
-import type { FlagIssue } from '#core/flags/flag-issue.ts'
+import type { DefinitionLinks, DefinitionReference } from '#core/flags/definitions/definition-links.ts'
+import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
+import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import { PortError } from '#ports/port-error.ts'

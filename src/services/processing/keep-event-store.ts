@@ -3,7 +3,7 @@
 // is reported, with its span, until it is there again or an operator accepts the loss.
 
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
-import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/events/held-rows.ts'
+import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import { type EventStore, type HeldRows, replayRetentionDays } from '#ports/event-store.ts'
 import type { EventStoreMarkStore, ManagementStore } from '#ports/management-store.ts'

@@ -1,9 +1,9 @@
 // The worker's main line: the log's records become persons, groups and rows of the event store, chunk by chunk. Which
 // lane is next, how large a chunk is, and what to do when the world fails, is decided here; what an event means is
-// `core/events/process-chunk.ts`. `process-one-chunk.ts` has the five steps of a chunk.
+// `core/processing/process-chunk.ts`. `process-one-chunk.ts` has the five steps of a chunk.
 
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
-import type { ChunkOutcome } from '#core/events/chunk.ts'
+import type { ChunkOutcome } from '#core/processing/chunk.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader, LogChunk, LogLoss } from '#ports/event-log.ts'

@@ -3,8 +3,8 @@
 // changes, and no row that is there is replaced.
 
 import type { LogLane } from '#core/events/captured-event.ts'
-import type { LoadedChunk } from '#core/events/chunk.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { LoadedChunk } from '#core/processing/chunk.ts'
 import type { ChunkStore } from '#ports/chunk-store.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import type { EventStoreMarkStore } from '#ports/management-store.ts'

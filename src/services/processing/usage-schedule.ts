@@ -2,8 +2,8 @@
 // over deduplicated rows, never counted up, so that retries and replays count once. A day is frozen after two, and never
 // while live events of it still wait in the log. Where the event store lost rows of a day, the figures that it had stay.
 
-import type { ChunkOutcome } from '#core/events/chunk.ts'
-import { thinnedReason } from '#core/events/thin-flag-calls.ts'
+import type { ChunkOutcome } from '#core/processing/chunk.ts'
+import { thinnedReason } from '#core/processing/thin-flag-calls.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { compileProjectSteps } from '#core/flags/compile-project.ts'
-import { emptyDefinitions } from '#core/flags/project-definitions.ts'
+import { emptyDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import { compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
 import { aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
 import { inSlices } from './in-slices.ts'
 

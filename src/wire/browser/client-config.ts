@@ -3,7 +3,7 @@
 // recorded is asked per request.
 // Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
 
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
 import { isRecordedPage, type PageHeaders, recordingHost } from '#core/recording-domains.ts'

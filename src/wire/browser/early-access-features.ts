@@ -1,7 +1,7 @@
 // Early access features as pages list them, for people to opt in. Source: docs/wire/evaluation.md 7.4.
 
 import type { EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 
 /** Whoever names no stage gets these. */
 const stageUnlessNamed: EarlyAccessStage = 'beta'

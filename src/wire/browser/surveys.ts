@@ -1,7 +1,7 @@
 // Surveys as browsers and phones read them: whether to show one is theirs to decide, with the keys of flags named here.
 // Source: docs/wire/evaluation.md 7.5; docs/wire/clients.md 6.2, 13.
 
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import { isSurveyRunning } from '#core/surveys/survey-flags.ts'

@@ -2,9 +2,9 @@
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
 import { isAscii, isUtf8 } from 'node:buffer'
+import { type PreparedV1Events, prepareV1Events, type ReceivedV1Request } from '#core/capture/prepare-v1-events.ts'
+import { keptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
-import { type PreparedV1Events, prepareV1Events, type ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
-import { keptBody } from '#core/events/reject-body.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { expandedBytesMax, gunzip, inflateEncoding } from '../bytes/inflate.ts'
 import { captureItemCountMax, captureValueCountMax } from '../capture/capture-errors.ts'

@@ -1,10 +1,10 @@
 // What the body of a v1 capture request says: its envelope and the fields of each event, with properties kept as slices of
 // the client's text. A wrong type anywhere fails the whole batch; what an event of the right types says is judged one by
-// one in `core/events/normalize-v1-event.ts`.
+// one in `core/capture/normalize-v1-event.ts`.
 
-import type { RefusedItem } from '#core/events/incoming-event.ts'
-import type { IncomingV1Event } from '#core/events/incoming-v1-event.ts'
-import { parseStrictTimestampText } from '#core/events/timestamp-text.ts'
+import type { RefusedItem } from '#core/capture/incoming-event.ts'
+import type { IncomingV1Event } from '#core/capture/incoming-v1-event.ts'
+import { parseStrictTimestampText } from '#core/capture/timestamp-text.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { numberOrLiteral } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'

@@ -1,8 +1,8 @@
 // The answer to an accepted v1 batch: one result for each event, under its uuid. Clients send again what is `retry` and
 // nothing else, so every event has to be there. Made in steps, since a batch may have hundreds of thousands of events.
 
-import { type V1Results, type V1Verdict, v1Verdicts } from '#core/events/prepare-v1-events.ts'
-import type { EventResource } from '#core/events/quota-resource.ts'
+import { type V1Results, type V1Verdict, v1Verdicts } from '#core/capture/prepare-v1-events.ts'
+import type { EventResource } from '#core/capture/quota-resource.ts'
 import { uuidTextLength } from '#core/events/uuid.ts'
 import type { Steps } from '#core/maybe-steps.ts'
 

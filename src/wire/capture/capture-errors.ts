@@ -2,8 +2,8 @@
 // with what SDKs do; `capture-body.ts`, `capture-request.ts` and the handler choose among them.
 // Source: docs/wire/ingestion.md 1.4, 1.7; docs/wire/service.md §7.2 leaves them open.
 
-import type { EventRefusal } from '#core/events/normalize-event.ts'
-import { aiEventBytesMax, eventBytesMax } from '#core/events/normalize-event.ts'
+import type { EventRefusal } from '#core/capture/normalize-event.ts'
+import { aiEventBytesMax, eventBytesMax } from '#core/capture/normalize-event.ts'
 import { type WireError, wireError } from '../wire-error.ts'
 import { whereToFindProjectKeys } from './project-token.ts'
 

@@ -1,7 +1,7 @@
 // What a v0 capture payload says: its shape and the events in it, all of them or none. Types and names are settled here; the
 // rules of events are `core/events`.
 
-import type { IncomingEvent, IncomingRequest } from '#core/events/incoming-event.ts'
+import type { IncomingEvent, IncomingRequest } from '#core/capture/incoming-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ItemVerdict, itemVerdictCountMax, VerdictCollector } from '#core/events/item-verdicts.ts'
-import { eventRefusals } from '#core/events/normalize-event.ts'
+import { type ItemVerdict, itemVerdictCountMax, VerdictCollector } from '#core/capture/item-verdicts.ts'
+import { eventRefusals } from '#core/capture/normalize-event.ts'
 import { encodeVerdicts, verdictsGiven, withOverQuota, withoutPersons } from './capture-verdicts.ts'
 
 const uuidOf = (index: number) => `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`

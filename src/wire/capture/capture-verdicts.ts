@@ -1,7 +1,7 @@
 // The answer to a v0 capture request that asked for verdicts (`?verbose=1`): every item with what became of it, and why.
 // Source: ours, docs/wire/ingestion.md 1.9; the codes are those of docs/wire/errors.md.
 
-import type { IncomingEvent, ItemisedRequest } from '#core/events/incoming-event.ts'
+import type { IncomingEvent, ItemisedRequest } from '#core/capture/incoming-event.ts'
 import {
   type ItemResult,
   type ItemVerdict,
@@ -11,9 +11,9 @@ import {
   shownName,
   uuidMade,
   withinBound,
-} from '#core/events/item-verdicts.ts'
-import { type EventRefusal, eventRefusals } from '#core/events/normalize-event.ts'
-import type { QuotaResource } from '#core/events/quota-resource.ts'
+} from '#core/capture/item-verdicts.ts'
+import { type EventRefusal, eventRefusals } from '#core/capture/normalize-event.ts'
+import type { QuotaResource } from '#core/capture/quota-resource.ts'
 import { encodeWireError, type WireError, wireError } from '../wire-error.ts'
 import { eventRefused } from './capture-errors.ts'
 

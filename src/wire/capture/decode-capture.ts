@@ -1,16 +1,16 @@
 // The whole way from the bytes of a v0 capture request to what the capture service takes. Pure, so that it runs on the
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
-import type { RejectedBody } from '#core/events/captured-event.ts'
-import type { IncomingRequest } from '#core/events/incoming-event.ts'
-import type { ItemVerdicts } from '#core/events/item-verdicts.ts'
+import type { IncomingRequest } from '#core/capture/incoming-event.ts'
+import type { ItemVerdicts } from '#core/capture/item-verdicts.ts'
 import {
   type PreparedEvents,
   prepareEvents,
   type ReceivedRequest,
   type RefusedRequest,
-} from '#core/events/prepare-events.ts'
-import { keptBody } from '#core/events/reject-body.ts'
+} from '#core/capture/prepare-events.ts'
+import { keptBody } from '#core/capture/reject-body.ts'
+import type { RejectedBody } from '#core/events/captured-event.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'

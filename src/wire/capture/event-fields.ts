@@ -1,7 +1,7 @@
 // Which types the fields of an event and of an envelope may have, and where their keys stand.
 // Source: docs/wire/ingestion.md 2.1, 2.2, 2.4.
 
-import type { RefusedItem } from '#core/events/incoming-event.ts'
+import type { RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 
 /** `data`: of libraries that name the list so. */

@@ -1,6 +1,6 @@
 // One item of a v0 capture payload as the event it says, with properties kept as slices of the client's text.
 
-import type { IncomingEvent } from '#core/events/incoming-event.ts'
+import type { IncomingEvent } from '#core/capture/incoming-event.ts'
 import { parseJson, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type ItemSlices, memberSlice, slice } from '../bytes/json-slices.ts'

@@ -1,9 +1,9 @@
 // A v0 capture payload whose items are judged one by one (`?verbose=1`): what is no event gets a verdict of its own and
 // leaves the others alone. JSON, envelope and key refuse the whole request as in `capture-request.ts`.
 
-import type { IncomingEvent, IncomingRequest, ItemFault } from '#core/events/incoming-event.ts'
-import { VerdictCollector } from '#core/events/item-verdicts.ts'
-import { rejectCountMax } from '#core/events/prepare-events.ts'
+import type { IncomingEvent, IncomingRequest, ItemFault } from '#core/capture/incoming-event.ts'
+import { VerdictCollector } from '#core/capture/item-verdicts.ts'
+import { rejectCountMax } from '#core/capture/prepare-events.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'

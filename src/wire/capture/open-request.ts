@@ -1,8 +1,8 @@
 // What every reading of a capture payload begins with, before it looks at single items: its JSON, how many items there are,
 // the key, and where in the text the parts of each item stand. Refuses the whole request.
 
-import type { IncomingRequest, RefusedItem } from '#core/events/incoming-event.ts'
-import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
+import type { IncomingRequest, RefusedItem } from '#core/capture/incoming-event.ts'
+import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
 import { type ItemSlices, sliceItems, valueCountAtMost } from '../bytes/json-slices.ts'

@@ -2,7 +2,7 @@
 // bulk answer of OFREP tells of the stream. Source: docs/wire/ofrep.md 5.
 
 import { createHash } from 'node:crypto'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { RequestHeaders } from '../address/client-address.ts'
 import type { RawQuery } from './decide-query.ts'
 import { ofrepKeyOf } from './ofrep-request.ts'

@@ -1,7 +1,7 @@
 // The body of an evaluation request, from JSON to a typed request. After this nobody checks types again.
 // Source: docs/wire/service.md §2.1; docs/wire/evaluation.md 1.4, 1.5.
 
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'

@@ -1,9 +1,9 @@
 // The answers of `/decide` and `/flags`, put together from texts that are prepared once per flag and outcome.
 // Source: docs/wire/service.md §2.2; docs/wire/evaluation.md 2.
 
-import type { CompiledFlag } from '#core/flags/compile-flag.ts'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
+import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { MaybeSteps, Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { PageHeaders } from '#core/recording-domains.ts'

@@ -2,7 +2,7 @@
 // event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it; and the form in
 // which a request comes back from there.
 
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { isRawNumber, type JsonObject, type JsonValue, rawNumber, setOwn } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'

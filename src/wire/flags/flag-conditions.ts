@@ -2,8 +2,8 @@
 // order of the definition. Anybody with the public project key may ask, so it holds the codes of an answer's `reason` and
 // nothing of filters and properties; those are in the private API's explanation. Source: ours, docs/wire/evaluation.md 2.3.
 
-import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation-trace.ts'
+import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
 import { flagDetail, reasonCode, reasonDescription } from './flag-texts.ts'
 
 /** Only this many conditions of a flag are shown, so that an answer to the public stays small whatever is defined. */

@@ -2,13 +2,13 @@
 // percentages without a fraction they do not need, payloads as text, dependencies by key. What cannot be read here is left
 // out, so that a client asks the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
-import { CohortGraph, type CohortNode } from '#core/cohorts/cohort-graph.ts'
-import { cohortIdOf, isGroup } from '#core/cohorts/cohort-tree.ts'
-import { payloadText } from '#core/flags/compile-flag.ts'
-import type { Flag } from '#core/flags/flag.ts'
-import { dependencyChain, dependencyId } from '#core/flags/flag-dependencies.ts'
-import { readFilters } from '#core/flags/flag-filters.ts'
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import { cohortIdOf, isGroup } from '#core/flags/definitions/cohort-tree.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import { dependencyChain, dependencyId } from '#core/flags/definitions/flag-dependencies.ts'
+import { readFilters } from '#core/flags/definitions/flag-filters.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import { CohortGraph, type CohortNode } from '#core/flags/evaluation/cohort-graph.ts'
+import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import { hasMinimalFlagCalledEvents } from '../browser/client-config.ts'

@@ -3,7 +3,7 @@
 // another name and gives a simple flag to everybody, and the server's answer is right for all of them.
 // Source: docs/wire/clients.md 2, 3.
 
-import type { ProjectDefinitions } from '#core/flags/project-definitions.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 
 /** The whole body, in steps: one for each flag, inactive ones too, in the order of keys. */

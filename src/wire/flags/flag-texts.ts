@@ -1,14 +1,14 @@
 // How one outcome of one flag is spelled in each shape of an answer. Every text starts with its comma, or is '' where the
 // shape leaves the flag out. Source: docs/wire/evaluation.md 2.3, 2.4, 2.7, 5.5, 5.15.
 
-import type { CompiledFlag } from '#core/flags/compile-flag.ts'
+import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import {
   type FlagOutcome,
   flagValue,
   type OffReason,
   type OnReason,
   type UnknownReason,
-} from '#core/flags/flag-outcome.ts'
+} from '#core/flags/evaluation/flag-outcome.ts'
 
 export interface FlagTexts {
   /** For `featureFlags` in V1, which leaves unknown flags out: clients merge, and a false would overwrite. */

@@ -1,8 +1,8 @@
 // An OFREP request as the evaluation request that `/flags` would make of it: the evaluation context of OpenFeature in terms
 // of persons and groups, the way PostHog's own OpenFeature providers map it. Source: docs/wire/ofrep.md 2, 3.
 
-import type { EvaluationRequest } from '#core/flags/evaluation-request.ts'
-import { requestRuntime } from '#core/flags/select-flags.ts'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
+import { requestRuntime } from '#core/flags/evaluation/select-flags.ts'
 import { isJsonObject, type JsonObject, setOwn } from '#core/json.ts'
 import { err, type Result } from '#core/result.ts'
 import type { RequestHeaders } from '../address/client-address.ts'

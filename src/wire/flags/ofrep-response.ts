@@ -1,12 +1,12 @@
 // The answers to OFREP questions, put together from texts that are prepared once per flag and outcome.
 // Source: docs/wire/ofrep.md 3.
 
-import type { CompiledFlag } from '#core/flags/compile-flag.ts'
-import type { CompiledProject } from '#core/flags/compile-project.ts'
-import type { FlagEvaluation } from '#core/flags/evaluate-flags.ts'
-import type { Flag } from '#core/flags/flag.ts'
-import { type FlagOutcome, flagValue } from '#core/flags/flag-outcome.ts'
-import type { PreparedOutcome } from '#core/flags/prepared-outcomes.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import type { PreparedOutcome } from '#core/flags/evaluation/prepared-outcomes.ts'
 import { atOnce, type MaybeSteps } from '#core/maybe-steps.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { reasonCode, reasonDescription } from './flag-texts.ts'

@@ -2,8 +2,8 @@
 // `warnings` and `members` are ours.
 
 import Type, { type Static } from 'typebox'
-import type { Cohort } from '#core/cohorts/cohort.ts'
-import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { flagWarningSchema } from './flags.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'

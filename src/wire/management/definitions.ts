@@ -2,7 +2,7 @@
 // people would have written down about one is empty.
 
 import Type, { type Static } from 'typebox'
-import type { EventName, PropertyName } from '#core/events/known-names.ts'
+import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import { madeUuid } from './made-ids.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 

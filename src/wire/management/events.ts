@@ -2,10 +2,10 @@
 // are stored, which keeps the client's literals and key order and spares parsing megabytes of JSON per page.
 
 import Type, { type Static } from 'typebox'
+import { rejectBodyBytesMax } from '#core/capture/reject-body.ts'
 import { lanes } from '#core/events/captured-event.ts'
-import { parseElementsChain } from '#core/events/elements-chain-parse.ts'
-import { rejectBodyBytesMax } from '#core/events/reject-body.ts'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
+import { parseElementsChain } from '#core/processing/elements-chain-parse.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
 
 const elementSchema = Type.Object({

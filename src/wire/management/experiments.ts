@@ -2,7 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import type { Experiment } from '#core/experiments/experiment.ts'
-import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
+import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'

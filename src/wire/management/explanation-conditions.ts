@@ -1,10 +1,15 @@
 // Condition sets of an explanation: which filters were asked, what was hashed, and what came of each set.
 
-import type { CompiledFlag, CompiledSet } from '#core/flags/compile-flag.ts'
-import type { TracedSet } from '#core/flags/evaluation-trace.ts'
-import type { ExplainedFlag } from '#core/flags/explained-flag.ts'
-import { filtersAsAsked, type StoredFilter, type StoredFilters, type StoredSet } from '#core/flags/flag-filters.ts'
-import { isInRollout } from '#core/flags/rollout.ts'
+import {
+  filtersAsAsked,
+  type StoredFilter,
+  type StoredFilters,
+  type StoredSet,
+} from '#core/flags/definitions/flag-filters.ts'
+import type { CompiledFlag, CompiledSet } from '#core/flags/evaluation/compile-flag.ts'
+import type { TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
+import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
+import { isInRollout } from '#core/flags/evaluation/rollout.ts'
 import { reasonCode, reasonDescription } from '../flags/flag-texts.ts'
 import {
   type Budget,

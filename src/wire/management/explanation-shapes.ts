@@ -1,7 +1,7 @@
 // What an explanation of a flag looks like. Source: ours, docs/operating/explain.md.
 
 import Type, { type Static } from 'typebox'
-import { leftOutReasons } from '#core/flags/explained-flag.ts'
+import { leftOutReasons } from '#core/flags/evaluation/explained-flag.ts'
 import { instantSchema, nullable } from './shapes.ts'
 
 const literals = <const T extends readonly string[]>(values: T) =>

@@ -1,12 +1,12 @@
 // The explanation of one flag for one subject: its value and why, step by step, out of what the evaluator told its trace.
 // Bounded in size whatever is defined. Source: ours, docs/operating/explain.md.
 
-import type { CompiledFlag } from '#core/flags/compile-flag.ts'
-import { usableGroupKey } from '#core/flags/evaluation-subject.ts'
-import type { ExplainedFlag, LeftOut } from '#core/flags/explained-flag.ts'
-import { readFilters, type StoredFilters } from '#core/flags/flag-filters.ts'
-import { type FlagOutcome, flagValue } from '#core/flags/flag-outcome.ts'
-import { dependencyCycle, missingDependencies } from '#core/flags/project-to-explain.ts'
+import { readFilters, type StoredFilters } from '#core/flags/definitions/flag-filters.ts'
+import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
+import { usableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
+import type { ExplainedFlag, LeftOut } from '#core/flags/evaluation/explained-flag.ts'
+import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { dependencyCycle, missingDependencies } from '#core/flags/evaluation/project-to-explain.ts'
 import { ownValue } from '#core/json.ts'
 import { reasonCode, reasonDescription } from '../flags/flag-texts.ts'
 import { explainConditions } from './explanation-conditions.ts'

@@ -2,9 +2,9 @@
 
 import Type, { type Static } from 'typebox'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
-import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
-import type { Flag, FlagFields } from '#core/flags/flag.ts'
-import { flagKeyLengthMax } from '#core/flags/validate-flag.ts'
+import { redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'

@@ -1,8 +1,8 @@
 // A flag as it is shown inside of what it belongs to: a feature, a survey, an experiment.
 
 import Type, { type Static } from 'typebox'
-import { redactPayloads } from '#core/flags/encrypted-payloads.ts'
-import type { Flag } from '#core/flags/flag.ts'
+import { redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 export const linkedFlagSchema = Type.Object({

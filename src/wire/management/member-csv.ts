@@ -1,7 +1,7 @@
 // A table of persons, as people export it from elsewhere: which column names them, and what stands in it. Read in steps,
 // since a table of a few mebibytes may be a million cells.
 
-import type { MemberIds } from '#core/cohorts/member-ids.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
 /** More is sent in several requests. */

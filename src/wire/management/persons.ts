@@ -8,8 +8,8 @@ import {
   shownDistinctIdCountMax,
   shownFlagOverrideCountMax,
 } from '#core/persons/person.ts'
-import { personDistinctIdCountMax } from '#core/persons/person-merge.ts'
 import { pickProperties } from '#core/pick-properties.ts'
+import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, uuidSchema } from './shapes.ts'
 
 export const personSchema = Type.Object({

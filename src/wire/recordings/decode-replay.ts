@@ -1,8 +1,8 @@
 // The whole way from the bytes of a replay request to the record that is kept. Pure, so that it runs on the event loop for
 // small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
 
-import { prepareReplay, type ReceivedReplay, type ReplayRequest } from '#core/events/prepare-replay.ts'
-import { bodyToLookAt } from '#core/events/reject-body.ts'
+import { prepareReplay, type ReceivedReplay, type ReplayRequest } from '#core/capture/prepare-replay.ts'
+import { bodyToLookAt } from '#core/capture/reject-body.ts'
 import { type CaptureBody, readCaptureBody } from '../capture/capture-body.ts'
 import { captureValueCountMax } from '../capture/capture-errors.ts'
 import { inlineStructuredIdBytesMax, type RefusedCapture } from '../capture/decode-capture.ts'

@@ -1,7 +1,7 @@
 // The refusals that replay has beside those of capture (`capture-errors.ts`), with the texts that PostHog's capture answers.
 // Source: docs/wire/ingestion.md 1.7, 1.8.
 
-import { type ReplayRefusal, refusedReplayFields, replayBytesMax } from '#core/events/prepare-replay.ts'
+import { type ReplayRefusal, refusedReplayFields, replayBytesMax } from '#core/capture/prepare-replay.ts'
 import { type WireError, wireError } from '../wire-error.ts'
 
 export const replayBodyBytesMax = 25 * 1024 * 1024

@@ -1,8 +1,8 @@
 // What a replay payload says: its shape, its token, the fields of its first element, and the snapshots of all of them as
-// slices of the client's text. The rules are `core/events/prepare-replay.ts`.
+// slices of the client's text. The rules are `core/capture/prepare-replay.ts`.
 
-import type { IncomingReplay, ReplayItems } from '#core/events/prepare-replay.ts'
-import { parseZonedTimestampText } from '#core/events/timestamp-text.ts'
+import type { IncomingReplay, ReplayItems } from '#core/capture/prepare-replay.ts'
+import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
 import { noEnvelope } from '../capture/broken-envelope.ts'

@@ -1,8 +1,8 @@
 // Reads the body of a stored reject as it was read when it arrived.
 
 import { isAscii } from 'node:buffer'
+import type { IncomingRequest } from '#core/capture/incoming-event.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
-import type { IncomingRequest } from '#core/events/incoming-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import type { CapturePayload } from '../capture/capture-body.ts'
 import { captureValueCountMax } from '../capture/capture-errors.ts'

@@ -1,8 +1,8 @@
 // Reads the body of a stored reject of capture protocol v1 as it was read when it arrived; its headers stand in the source.
 
 import { isAscii } from 'node:buffer'
+import type { IncomingV1Request } from '#core/capture/incoming-v1-event.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
-import type { IncomingV1Request } from '#core/events/incoming-v1-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { captureValueCountMax } from '../capture/capture-errors.ts'
 import { parseV1Batch } from '../capture-v1/v1-capture-request.ts'

@@ -1,10 +1,10 @@
 // The codes that a kept reject may have as its reason, gathered from where they are decided. A store may hold others:
 // those that another version had. `docs/wire/errors.md` says what they mean.
 
-import { eventRefusals } from '#core/events/normalize-event.ts'
-import { v1DropReasons } from '#core/events/normalize-v1-event.ts'
-import { replayRefusals } from '#core/events/prepare-replay.ts'
-import { rejectReasons } from '#core/events/rejects.ts'
+import { eventRefusals } from '#core/capture/normalize-event.ts'
+import { v1DropReasons } from '#core/capture/normalize-v1-event.ts'
+import { replayRefusals } from '#core/capture/prepare-replay.ts'
+import { rejectReasons } from '#core/processing/rejects.ts'
 import { captureErrors } from '../capture/capture-errors.ts'
 import { v1CaptureErrors } from '../capture-v1/v1-capture-errors.ts'
 import type { WireError } from '../wire-error.ts'

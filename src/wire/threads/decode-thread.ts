@@ -3,8 +3,8 @@
 
 import { randomFillSync } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
-import { pooledRandomUint32 } from '#core/events/event-uuid.ts'
-import type { ReceivedV1Request } from '#core/events/prepare-v1-events.ts'
+import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
+import type { ReceivedV1Request } from '#core/capture/prepare-v1-events.ts'
 import { neighbourhoodOf, networkOf } from '../address/client-address.ts'
 import { type CaptureInput, decodeAndPrepare, type PreparedCapture } from '../capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture, type V1CaptureInput } from '../capture-v1/decode-v1-capture.ts'

@@ -2,7 +2,7 @@
 // values of probe flags: twenty rollouts of 50 % tell one distinct id from another (their pattern is computed by the
 // core's hash, which has vectors of its own), and a filter for each property tells its value.
 
-import { flagHash01, isInRollout } from '#core/flags/rollout.ts'
+import { flagHash01, isInRollout } from '#core/flags/evaluation/rollout.ts'
 import {
   assertKnownFields,
   assertKnownVectorFields,

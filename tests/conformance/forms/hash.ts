@@ -1,7 +1,7 @@
 // `hash_vectors`: the text that is hashed, its digest and its place on the unit line, through the core's own functions.
 
-import { flagHash01, holdoutHash01 } from '#core/flags/rollout.ts'
-import { sha1Hex } from '#core/flags/sha1.ts'
+import { flagHash01, holdoutHash01 } from '#core/flags/evaluation/rollout.ts'
+import { sha1Hex } from '#core/flags/evaluation/sha1.ts'
 import { assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
 

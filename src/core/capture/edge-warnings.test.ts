@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import { memoryState } from '#adapters/memory/memory-state.ts'
+import { anEvent } from '../../../tests/support/apply-events.ts'
+import { aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { loadWhole } from '../../../tests/support/load-chunk.ts'
+import { aProject } from '../../../tests/support/state-builders.ts'
+import { edgeNote, type LogLane, type LogRecord } from '../events/captured-event.ts'
+import { chunkSubjects, parseChunk } from '../processing/parse-chunk.ts'
+import { processChunk } from '../processing/process-chunk.ts'
+
+async function warningsOf(records: readonly LogRecord[], lane: LogLane = 'main') {
+  const store = memoryChunkStore(memoryState([aProject()]))
+  const chunk = parseChunk({ lane, firstOffset: 10, records }, new Map())
+  const { changes, rows } = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), {
+    lookUpGeoip: () => null,
+  })
+  return { warnings: changes.warnings, rejected: rows.rejected }
+}
+
+describe('warnings of the edge', () => {
+  it('name what was not taken of an accepted event, field by field', async () => {
+    const notes = edgeNote.timeUnreadable | edgeNote.distinctIdCut | edgeNote.nameCut | edgeNote.personsSwitchedOff
+    const event = anEvent('e', 'ada', {}, { notes })
+    const { warnings } = await warningsOf([
+      { kind: 'event', event },
+      { kind: 'event', event: anEvent('e', 'ada') },
+    ])
+    assert.deepEqual(
+      warnings.map(({ type, details, timestampMs }) => [type, details.field, details.eventUuid, timestampMs]),
+      [
+        ['ignored_invalid_timestamp', 'timestamp', event.uuid, event.receivedAtMs],
+        ['distinct_id_truncated', 'distinct_id', event.uuid, event.receivedAtMs],
+        ['event_name_truncated', 'event', event.uuid, event.receivedAtMs],
+        ['person_processing_disabled', 'distinct_id', event.uuid, event.receivedAtMs],
+      ],
+    )
+  })
+
+  it('stand for each refused request or event under its reason, and lead to the reject', async () => {
+    const reject = aCapturedReject({ reason: 'missing_distinct_id', field: 'batch.3', name: 'e', distinctId: '' })
+    const { warnings, rejected } = await warningsOf([{ kind: 'reject', reject }])
+    assert.equal(warnings.length, 1)
+    const { projectId, type, details, timestampMs } = warnings[0]!
+    assert.deepEqual([projectId, type, timestampMs], [1, 'missing_distinct_id', reject.receivedAtMs])
+    assert.equal(details.rejectId, rejected[0]!.rejectId)
+    assert.deepEqual([details.field, details.event], ['batch.3', 'e'])
+    assert.ok(!('distinctId' in details) && !('eventUuid' in details), 'what it does not have is not shown')
+  })
+
+  it('of an import go to its own warning', async () => {
+    const over = { lane: 'historical', historicalMigration: true, importJobId: 1 } as const
+    const reject = aCapturedReject({ ...over, reason: 'timestamp_invalid' })
+    const event = anEvent('e', 'ada', {}, { ...over, notes: edgeNote.distinctIdCut, timestampMs: 0 })
+    const { warnings } = await warningsOf(
+      [
+        { kind: 'reject', reject },
+        { kind: 'event', event },
+      ],
+      'historical',
+    )
+    assert.deepEqual(
+      warnings.map(({ type, details }) => [type, Object.keys(details.reasons as object)]),
+      [['historical_migration', ['timestamp_invalid', 'distinct_id_truncated']]],
+    )
+  })
+})

@@ -1,0 +1,179 @@
+// One item of a capture request becomes a captured event, or a reason why it cannot be one. Applies the rules of names,
+// distinct ids, times, uuids and lanes; what a bad item means for its request is decided by `prepare-events.ts`.
+
+import { type CapturedEvent, edgeNote, importWithoutJob, type Lane } from '../events/captured-event.ts'
+import { err, ok, type Result } from '../result.ts'
+import { eventTime, isTimeUnreadable } from './event-time.ts'
+import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
+import type { IncomingEvent } from './incoming-event.ts'
+
+/** What the events of one request have in common. */
+export interface EventContext {
+  readonly projectId: number
+  readonly token: string
+  readonly historicalMigration: boolean
+  readonly importJobId: number
+  /** When the request arrived: the `now` of the timestamp rules. */
+  readonly receivedAtMs: number
+  /** When it is accepted; later than it was received only for a reject that is replayed. */
+  readonly capturedAtMs: number
+  readonly sentAtMs: number | null
+  /** Live events of the main lane at least this old become imports; null when none do. */
+  readonly rerouteOlderThanMs: number | null
+  /** Address of the connection, '' when unknown. */
+  readonly ip: string
+  readonly random: RandomUint32
+}
+
+/** Why an event is refused, in the order in which it is looked for. `docs/wire/errors.md` has their answers. */
+export const eventRefusals = [
+  'missing_event_name',
+  'timestamp_invalid',
+  'missing_distinct_id',
+  'invalid_cookieless_mode',
+  'event_too_large',
+  'ai_event_too_large',
+] as const
+export type EventRefusal = (typeof eventRefusals)[number]
+
+/** The field at fault. */
+export const refusedFields: Readonly<Record<EventRefusal, string>> = {
+  missing_event_name: 'event',
+  timestamp_invalid: 'timestamp',
+  missing_distinct_id: 'distinct_id',
+  invalid_cookieless_mode: '$cookieless_mode',
+  event_too_large: 'properties',
+  ai_event_too_large: 'properties',
+}
+
+const nameLengthMax = 200
+const distinctIdLengthMax = 200
+/** Bounds the JSON texts of one event: more would not fit the readers of the log. Source: docs/wire/ingestion.md 9. */
+export const eventBytesMax = 1_000_000
+export const aiEventBytesMax = 8 * 1024 * 1024
+
+/** @returns the event, complete, or why there is none. Source: docs/wire/ingestion.md 1.7 (order), 2.5–2.7, 3, 5. */
+export function normalizeEvent(item: IncomingEvent, context: EventContext): Result<CapturedEvent, EventRefusal> {
+  if (item.name === '') return err('missing_event_name')
+  const { receivedAtMs, sentAtMs } = context
+  const timeInput = {
+    timestamp: item.timestamp,
+    offsetMs: item.offsetMs,
+    ignoreSentAt: item.ignoreSentAt,
+    sentAtMs,
+    receivedAtMs,
+    historicalMigration: context.historicalMigration,
+  }
+  const time = eventTime(timeInput)
+  if (!time.ok) return time
+  const timestampMs = time.value
+  const sentId = item.distinctId === null ? '' : storableId(item.distinctId)
+  if (sentId === '') return err('missing_distinct_id')
+  if (item.cookielessModeInvalid) return err('invalid_cookieless_mode')
+  const ownLane = laneOf(item.name, context.historicalMigration)
+  if (!fitsTheLog(item, ownLane)) return err(ownLane === 'ai' ? 'ai_event_too_large' : 'event_too_large')
+  const rerouted = ownLane === 'main' && isOldEnough(timestampMs, context)
+  const historicalMigration = context.historicalMigration || rerouted
+  const name = storedName(item.name, historicalMigration)
+  const distinctId = cutToCodePoints(sentId, distinctIdLengthMax)
+  const timeUnreadable = timestampMs === receivedAtMs && isTimeUnreadable(timeInput)
+  return ok({
+    projectId: context.projectId,
+    token: context.token,
+    lane: rerouted ? 'historical' : ownLane,
+    historicalMigration,
+    importJobId: rerouted ? importWithoutJob : context.importJobId,
+    protocol: 'v0',
+    personProcessingForcedOff: false,
+    notes:
+      (timeUnreadable ? edgeNote.timeUnreadable : 0) |
+      (distinctId.length < sentId.length ? edgeNote.distinctIdCut : 0) |
+      (name.length < item.name.length && name.length >= nameLengthMax ? edgeNote.nameCut : 0),
+    receivedAtMs,
+    capturedAtMs: context.capturedAtMs,
+    timestampMs,
+    sentAtMs,
+    uuid: item.uuid ?? newEventUuid(timestampMs, context.random),
+    name,
+    distinctId,
+    ip: item.captureInternal ? '127.0.0.1' : context.ip,
+    propertiesJson: item.propertiesJson,
+    setJson: item.setJson,
+    setOnceJson: item.setOnceJson,
+  })
+}
+
+/** Whether a live event of the main lane becomes an import. Source: docs/wire/ingestion.md 5, age rerouting. */
+export function isOldEnough(
+  timestampMs: number,
+  { rerouteOlderThanMs, receivedAtMs }: Pick<EventContext, 'rerouteOlderThanMs' | 'receivedAtMs'>,
+): boolean {
+  return rerouteOlderThanMs !== null && timestampMs <= receivedAtMs - rerouteOlderThanMs
+}
+
+/** NUL becomes U+FFFD, more than 200 code points are cut; '' when only blanks are left. Other blanks are kept. */
+export function normalizeDistinctId(text: string): string {
+  return cutToCodePoints(storableId(text), distinctIdLengthMax)
+}
+
+function storableId(text: string): string {
+  const clean = text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
+  return isBlank(clean) ? '' : clean
+}
+
+const aiEventNames = new Set([
+  '$ai_generation',
+  '$ai_embedding',
+  '$ai_span',
+  '$ai_trace',
+  '$ai_metric',
+  '$ai_feedback',
+  '$ai_evaluation',
+])
+
+/** Lanes go by name; what is left of a historical migration takes the lane of its own. Source: docs/wire/ingestion.md 2.7, 5. */
+export function laneOf(name: string, historicalMigration: boolean): Lane {
+  if (name.charCodeAt(0) === dollar) {
+    if (name === '$exception') return 'error_tracking'
+    if (name === '$$heatmap') return 'heatmaps'
+    if (name === '$$client_ingestion_warning') return 'warnings'
+    if (aiEventNames.has(name)) return 'ai'
+  }
+  return historicalMigration ? 'historical' : 'main'
+}
+
+/** `$group_identify` and `$groupidentify` are one event; an import stores the SDKs' name. Source: docs/wire/import.md 3.7. */
+export function storedName(name: string, historicalMigration: boolean): string {
+  if (historicalMigration && name === '$group_identify') return '$groupidentify'
+  return cutToCodePoints(name, nameLengthMax)
+}
+
+function fitsTheLog(item: IncomingEvent, lane: Lane): boolean {
+  const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
+  const texts = [item.propertiesJson, item.setJson ?? '', item.setOnceJson ?? '']
+  const length = texts[0]!.length + texts[1]!.length + texts[2]!.length
+  // A UTF-16 unit is at most three bytes: only large events are measured.
+  if (length * 3 <= bytesMax) return true
+  return texts.reduce((bytes, text) => bytes + utf8Bytes(text), 0) <= bytesMax
+}
+
+function utf8Bytes(text: string): number {
+  return Buffer.byteLength(text, 'utf8')
+}
+
+function isBlank(text: string): boolean {
+  const first = text.charCodeAt(0)
+  return (first <= 0x20 || first >= 0x80 || text === '') && text.trim() === ''
+}
+
+/** The first code points of a text; a text within the limit comes back as it is. */
+function cutToCodePoints(text: string, codePointCountMax: number): string {
+  if (text.length <= codePointCountMax) return text
+  let end = 0
+  for (let count = 0; count < codePointCountMax && end < text.length; count++) {
+    end += text.codePointAt(end)! > 0xffff ? 2 : 1
+  }
+  return text.slice(0, end)
+}
+
+const dollar = 0x24

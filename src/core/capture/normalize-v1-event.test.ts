@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { CapturedEvent } from '../events/captured-event.ts'
+import { rawNumber } from '../json.ts'
+import { sealRecords } from '../log/record-codec.ts'
+import { decodeRecords } from '../log/record-decoder.ts'
+import type { IncomingV1Event, IncomingV1Request } from './incoming-v1-event.ts'
+import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
+import { isIllegalV1DistinctId, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
+import { rejectCountMax } from './prepare-events.ts'
+import { prepareV1Events, v1Verdicts } from './prepare-v1-events.ts'
+
+const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
+const uuid = '0197c5a0-0000-7000-8000-000000000001'
+
+const context: V1EventContext = {
+  projectId: 7,
+  token: 'phc_x',
+  historicalMigration: false,
+  importJobId: 0,
+  receivedAtMs,
+  capturedAtMs: receivedAtMs,
+  sentAtMs: receivedAtMs + 10_000,
+  rerouteOlderThanMs: null,
+  ip: '203.0.113.7',
+  sdk: null,
+  aiOnly: false,
+}
+
+function anItem(over: Partial<IncomingV1Event> = {}): IncomingV1Event {
+  const propertiesJson = over.propertiesJson === undefined ? '{"a":1.0}' : over.propertiesJson
+  return {
+    name: 'signed up',
+    uuid,
+    distinctId: 'ada',
+    timestamp: '2025-07-01T10:00:00Z',
+    sessionId: null,
+    windowId: null,
+    options: null,
+    propertiesJson,
+    properties: propertiesJson === null ? {} : JSON.parse(propertiesJson),
+    ...over,
+  }
+}
+
+function normalized(over: Partial<IncomingV1Event>, contextOver: Partial<V1EventContext> = {}): CapturedEvent {
+  const outcome = normalizeV1Event(anItem(over), { ...context, ...contextOver })
+  assert.ok(outcome.ok, outcome.ok ? '' : outcome.error.reason)
+  return outcome.value
+}
+
+function dropOf(over: Partial<IncomingV1Event>, contextOver: Partial<V1EventContext> = {}) {
+  const outcome = normalizeV1Event(anItem(over), { ...context, ...contextOver })
+  return outcome.ok ? null : [outcome.error.reason, outcome.error.field]
+}
+
+describe('normalizeV1Event', () => {
+  it('completes an event, its time corrected by the clock of its client', () => {
+    assert.deepEqual(normalized({}), {
+      projectId: 7,
+      token: 'phc_x',
+      lane: 'main',
+      historicalMigration: false,
+      importJobId: 0,
+      protocol: 'v1',
+      personProcessingForcedOff: false,
+      notes: 0,
+      receivedAtMs,
+      capturedAtMs: receivedAtMs,
+      timestampMs: Date.parse('2025-07-01T09:59:50Z'),
+      sentAtMs: receivedAtMs + 10_000,
+      uuid,
+      name: 'signed up',
+      distinctId: 'ada',
+      ip: '203.0.113.7',
+      propertiesJson: '{"a":1.0}',
+      setJson: null,
+      setOnceJson: null,
+    })
+  })
+
+  it('drops what it cannot take, and says which field is at fault', () => {
+    const eAcute = 'é' // two bytes
+    assert.deepEqual(dropOf({ name: '$performance_event', distinctId: '' }), ['dropped_performance_event', 'event'])
+    assert.deepEqual(dropOf({ name: '' }), ['missing_event_name', 'event'])
+    assert.deepEqual(dropOf({ name: 'n'.repeat(201) }), ['event_name_too_long', 'event'])
+    assert.deepEqual(dropOf({ name: eAcute.repeat(101) }), ['event_name_too_long', 'event'])
+    assert.deepEqual(dropOf({ distinctId: '' }), ['missing_distinct_id', 'distinct_id'])
+    assert.deepEqual(dropOf({ distinctId: eAcute.repeat(101) }), ['distinct_id_too_large', 'distinct_id'])
+    assert.deepEqual(dropOf({ timestamp: '2025-07-01T10:00:00' }), ['invalid_event_timestamp', 'timestamp'])
+    assert.deepEqual(dropOf({ propertiesJson: null }), ['malformed_event_properties', 'properties'])
+    assert.deepEqual(dropOf({ options: [] }), ['invalid_options', 'options'])
+    for (const text of ['n'.repeat(200), eAcute.repeat(100)])
+      assert.equal(normalized({ name: text, distinctId: text }).distinctId, text)
+  })
+
+  it('tells the first fault of several in the order of the protocol', () => {
+    const faults: [Partial<IncomingV1Event>, string][] = [
+      [{ name: '' }, 'missing_event_name'],
+      [{ distinctId: '' }, 'missing_distinct_id'],
+      [{ timestamp: '' }, 'invalid_event_timestamp'],
+      [{ propertiesJson: null }, 'malformed_event_properties'],
+      [{ options: 5 }, 'invalid_options'],
+    ]
+    for (let first = 0; first < faults.length; first++) {
+      const item = Object.assign({}, ...faults.slice(first).map(([over]) => over))
+      assert.equal(dropOf(item)![0], faults[first]![1])
+    }
+  })
+
+  it('drops an event that the log has no room for, by its bytes, AI events later than others', () => {
+    const sized = (bytes: number) => ({ propertiesJson: `{"a":"${'x'.repeat(bytes - 8)}"}` })
+    assert.equal(dropOf(sized(eventBytesMax)), null)
+    assert.deepEqual(dropOf(sized(eventBytesMax + 1)), ['event_too_big', 'properties'])
+    assert.equal(dropOf({ ...sized(eventBytesMax + 1), name: '$ai_generation' }), null)
+    const tooBig = { ...sized(aiEventBytesMax + 1), name: '$ai_generation' }
+    assert.deepEqual(dropOf(tooBig), ['ai_event_too_big', 'properties'])
+  })
+
+  it('puts what the client says beside the properties into them, after its own keys', () => {
+    const event = normalized(
+      {
+        sessionId: 'S"1',
+        windowId: '',
+        options: {
+          cookieless_mode: false,
+          disable_skew_correction: ' TRUE ',
+          process_person_profile: 0,
+          product_tour_id: 12,
+          another: {},
+        },
+      },
+      { sdk: { name: 'posthog/rs', version: '1.2' } },
+    )
+    assert.equal(
+      event.propertiesJson,
+      '{"a":1.0,"$session_id":"S\\"1","$window_id":"","$cookieless_mode":false,"$ignore_sent_at":true,' +
+        '"$product_tour_id":"12","$process_person_profile":false,"$lib":"posthog/rs","$lib_version":"1.2"}',
+    )
+    assert.equal(event.timestampMs, Date.parse('2025-07-01T10:00:00Z'))
+    const sdk = { name: 'l', version: 'v' }
+    assert.equal(normalized({ propertiesJson: ' { } ' }, { sdk }).propertiesJson, '{"$lib":"l","$lib_version":"v"}')
+  })
+
+  it('lets that win over the client’s keys of the same name, each of which stands once in the end', () => {
+    const propertiesJson = '{"$lib":"mine","n":1.0,"$session_id":"a","$session_id":"b","$process_person_profile":true}'
+    const event = normalized(
+      { propertiesJson, sessionId: 's', options: { process_person_profile: false } },
+      { sdk: { name: 'l', version: 'v' } },
+    )
+    const properties = JSON.parse(event.propertiesJson)
+    assert.deepEqual(properties, {
+      $lib: 'l',
+      n: 1,
+      $session_id: 's',
+      $process_person_profile: false,
+      $lib_version: 'v',
+    })
+    for (const key of ['$lib', '$session_id', '$process_person_profile'])
+      assert.equal(event.propertiesJson.split(`"${key}"`).length, 2, key)
+    assert.ok(event.propertiesJson.includes('"n":1.0'))
+  })
+
+  it('reads no properties anew for that, however many values they have', t => {
+    const list = `[${'0,'.repeat(200_000)}1.0]`
+    const propertiesJson = `{"$lib":"mine","list":${list}}`
+    const item = anItem({ propertiesJson })
+    const parses = t.mock.method(JSON, 'parse').mock
+    const outcome = normalizeV1Event(item, { ...context, sdk: { name: 'l', version: 'v' } })
+    assert.equal(parses.callCount(), 0)
+    assert.ok(outcome.ok)
+    assert.equal(outcome.value.propertiesJson, `{"list":${list},"$lib":"l","$lib_version":"v"}`)
+  })
+
+  it('reads options of several types, takes null for none, and drops what it cannot read', () => {
+    const readable = [true, 'true', '1', ' True ', 1, -0.5]
+    for (const value of readable) {
+      assert.match(normalized({ options: { cookieless_mode: value } }).propertiesJson, /"\$cookieless_mode":true/)
+    }
+    for (const value of [false, 'false', '0', 'FALSE', 0])
+      assert.match(normalized({ options: { cookieless_mode: value } }).propertiesJson, /"\$cookieless_mode":false/)
+    const nothing = { cookieless_mode: null, product_tour_id: null }
+    assert.equal(normalized({ options: nothing }).propertiesJson, '{"a":1.0}')
+    for (const option of ['cookieless_mode', 'disable_skew_correction', 'process_person_profile'])
+      for (const value of ['maybe', '', 'yes', {}, []])
+        assert.deepEqual(dropOf({ options: { [option]: value } }), ['invalid_options', `options.${option}`])
+    for (const value of [1.5, true, {}, rawNumber('12.0'), rawNumber('1e2'), rawNumber('9'.repeat(21))])
+      assert.deepEqual(dropOf({ options: { product_tour_id: value } }), ['invalid_options', 'options.product_tour_id'])
+  })
+
+  it('keeps events of ids that are nobody’s without a person', () => {
+    for (const id of [
+      'Undefined',
+      'NaN',
+      'user',
+      'SYSTEM',
+      '0',
+      '[object Object]',
+      '00000000-0000-0000-0000-000000000000',
+    ])
+      assert.ok(isIllegalV1DistinctId(id), id)
+    // Some of these are on the list of ids that merges refuse, which is another one.
+    for (const id of ["'null'", '"undefined"', 'users', '00', 'ada']) assert.equal(isIllegalV1DistinctId(id), false, id)
+    assert.equal(normalized({ distinctId: 'null' }).personProcessingForcedOff, true)
+  })
+
+  it('writes what a text column cannot hold as every protocol does', () => {
+    assert.equal(normalized({ distinctId: 'a\0b' }).distinctId, 'a\ufffdb')
+  })
+
+  it('takes lanes by name, and nothing but AI events where only those belong', () => {
+    assert.equal(normalized({ name: '$exception' }).lane, 'error_tracking')
+    assert.equal(normalized({ name: '$ai_span' }, { aiOnly: true }).lane, 'ai')
+    assert.deepEqual(dropOf({ name: '$ai_unknown' }, { aiOnly: true }), ['misrouted_event', 'event'])
+    assert.deepEqual(dropOf({}, { aiOnly: true }), ['misrouted_event', 'event'])
+  })
+
+  it('takes an import as written, without a send time and under the name that imports have', () => {
+    const event = normalized(
+      { name: '$group_identify', timestamp: '2023-01-01T00:00:00Z' },
+      { historicalMigration: true, importJobId: 1 },
+    )
+    const { lane, name, historicalMigration, importJobId, timestampMs, sentAtMs } = event
+    assert.deepEqual(
+      { lane, name, historicalMigration, importJobId, timestampMs, sentAtMs },
+      {
+        lane: 'historical',
+        name: '$groupidentify',
+        historicalMigration: true,
+        importJobId: 1,
+        timestampMs: Date.parse('2023-01-01T00:00:00Z'),
+        sentAtMs: null,
+      },
+    )
+  })
+
+  it('makes an import of an old live event where the instance says so', () => {
+    const over = { rerouteOlderThanMs: 86_400_000, sentAtMs: receivedAtMs }
+    const moved = normalized({ timestamp: '2025-06-30T11:00:00Z' }, over)
+    assert.deepEqual([moved.lane, moved.historicalMigration, moved.importJobId], ['historical', true, 1])
+    assert.equal(normalized({ timestamp: '2025-06-30T11:00:00.001Z' }, over).lane, 'main')
+    assert.equal(normalized({ timestamp: '2025-01-01T00:00:00Z', name: '$exception' }, over).lane, 'error_tracking')
+  })
+})
+
+describe('prepareV1Events', () => {
+  const request = (events: IncomingV1Event[], over: Partial<IncomingV1Request> = {}): IncomingV1Request => ({
+    token: 'phc_x',
+    historicalMigration: false,
+    captureInternal: false,
+    sentAtMs: receivedAtMs,
+    sdk: null,
+    aiOnly: false,
+    events,
+    sourceJson: index => `{"at":${index}}`,
+    ...over,
+  })
+  const received = { receivedAtMs, ip: '203.0.113.7', rerouteOlderThanMs: null }
+  const numbered = (index: number, over: Partial<IncomingV1Event> = {}) =>
+    anItem({ uuid: `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`, ...over })
+
+  it('gives every event a verdict in the order of the request, and encodes the good ones', () => {
+    const events = [numbered(0), numbered(1, { name: '' }), numbered(2, { distinctId: 'guest' }), numbered(3)]
+    const prepared = prepareV1Events(request(events), 0, received)
+    assert.deepEqual(
+      Array.from(prepared.verdicts, place => v1Verdicts[place]),
+      ['accepted', 'missing_event_name', 'personless', 'accepted'],
+    )
+    assert.equal(Buffer.from(prepared.uuids).toString(), events.map(event => event.uuid).join(''))
+    assert.deepEqual(prepared.acceptedByLane, { main: 3 })
+    sealRecords(prepared.main!.bytes)
+    const stored = decodeRecords(prepared.main!.bytes).map(record => record.kind === 'event' && record.event.uuid)
+    assert.deepEqual(stored, [events[0]!.uuid, events[2]!.uuid, events[3]!.uuid])
+    assert.equal(prepared.historical, null)
+  })
+
+  it('carries what it dropped, so many that a project may keep, and counts all by reason', () => {
+    const events = Array.from({ length: 150 }, (_, index) =>
+      numbered(index, index % 2 ? { name: '' } : { timestamp: '' }),
+    )
+    const prepared = prepareV1Events(request(events), 0, received)
+    assert.deepEqual([prepared.main, prepared.historical, prepared.rejectedCount], [null, null, 150])
+    assert.deepEqual(prepared.rejectedByReason, { missing_event_name: 75, invalid_event_timestamp: 75 })
+    assert.equal(prepared.rejects.length, rejectCountMax)
+    const { reason, field, lane, body, uuid: id } = prepared.rejects[3]!
+    assert.deepEqual(
+      [reason, field, lane, body, id],
+      ['missing_event_name', 'event', 'main', '{"at":3}', events[3]!.uuid],
+    )
+  })
+
+  it('has no address for what the service’s own tools send', () => {
+    const prepared = prepareV1Events(request([numbered(0)], { captureInternal: true }), 0, received)
+    sealRecords(prepared.main!.bytes)
+    const [record] = decodeRecords(prepared.main!.bytes)
+    assert.ok(record?.kind === 'event')
+    assert.equal(record.event.ip, '127.0.0.1')
+  })
+})

@@ -1,0 +1,218 @@
+// One event of a v1 batch becomes a captured event, or is dropped with the reason that its client is told. Nothing here
+// fails the batch. What the client says beside the properties is spliced into their text, so that everything behind the
+// log reads one form of event.
+
+import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
+import { withAdded } from '../events/properties-draft.ts'
+import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
+import { withoutMembers } from '../json-text.ts'
+import { err, ok, type Result } from '../result.ts'
+import { strictEventTime } from './event-time.ts'
+import type { ClientSdk, IncomingV1Event } from './incoming-v1-event.ts'
+import { aiEventBytesMax, eventBytesMax, isOldEnough, laneOf, storedName } from './normalize-event.ts'
+
+/** What the events of one request have in common. */
+export interface V1EventContext {
+  readonly projectId: number
+  readonly token: string
+  readonly historicalMigration: boolean
+  readonly importJobId: number
+  readonly receivedAtMs: number
+  /** When it is accepted; later than it was received only for a reject that is replayed. */
+  readonly capturedAtMs: number
+  readonly sentAtMs: number
+  /** Live events of the main lane at least this old become imports; null when none do. */
+  readonly rerouteOlderThanMs: number | null
+  /** Address of the connection, '' when unknown. */
+  readonly ip: string
+  readonly sdk: ClientSdk | null
+  readonly aiOnly: boolean
+}
+
+/** Why an event is dropped, in the order in which it is checked. These are the wire's own words, which clients see. */
+export const v1DropReasons = [
+  'dropped_performance_event',
+  'missing_event_name',
+  'event_name_too_long',
+  'missing_distinct_id',
+  'distinct_id_too_large',
+  'invalid_event_timestamp',
+  'malformed_event_properties',
+  'invalid_options',
+  'misrouted_event',
+  'event_too_big',
+  'ai_event_too_big',
+] as const
+export type V1DropReason = (typeof v1DropReasons)[number]
+
+export interface V1Drop {
+  readonly reason: V1DropReason
+  /** The field at fault. */
+  readonly field: string
+}
+
+const nameBytesMax = 200
+const distinctIdBytesMax = 200
+
+/** @returns the event, complete, or why there is none. Source: docs/wire/ingestion.md 4.1–4.3, 3, 5, 6.4; docs/wire/import.md §3.6. */
+export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext): Result<CapturedEvent, V1Drop> {
+  const { name, distinctId, propertiesJson } = item
+  if (name === '$performance_event') return drop('dropped_performance_event', 'event')
+  if (name === '') return drop('missing_event_name', 'event')
+  if (isLongerThan(name, nameBytesMax)) return drop('event_name_too_long', 'event')
+  if (distinctId === '') return drop('missing_distinct_id', 'distinct_id')
+  if (isLongerThan(distinctId, distinctIdBytesMax)) return drop('distinct_id_too_large', 'distinct_id')
+  // The order decides which fault is reported, so it is kept although the options say how a time is read.
+  const options = readOptions(item.options)
+  const { receivedAtMs, sentAtMs } = context
+  const disableSkewCorrection = options.ok && options.value.disableSkewCorrection === true
+  const { timestamp } = item
+  const time = strictEventTime({
+    timestamp,
+    disableSkewCorrection,
+    sentAtMs,
+    receivedAtMs,
+    historicalMigration: context.historicalMigration,
+  })
+  if (!time.ok) return drop('invalid_event_timestamp', 'timestamp')
+  if (propertiesJson === null) return drop('malformed_event_properties', 'properties')
+  if (!options.ok) return drop('invalid_options', options.error)
+  const ownLane = laneOf(name, context.historicalMigration)
+  if (context.aiOnly && ownLane !== 'ai') return drop('misrouted_event', 'event')
+  const completeJson = withInjections(propertiesJson, item, options.value, context.sdk)
+  const bytesMax = ownLane === 'ai' ? aiEventBytesMax : eventBytesMax
+  if (isLongerThan(completeJson, bytesMax))
+    return drop(ownLane === 'ai' ? 'ai_event_too_big' : 'event_too_big', 'properties')
+  const isRerouted = ownLane === 'main' && isOldEnough(time.value, context)
+  const historicalMigration = context.historicalMigration || isRerouted
+  return ok({
+    projectId: context.projectId,
+    token: context.token,
+    lane: isRerouted ? 'historical' : ownLane,
+    historicalMigration,
+    importJobId: isRerouted ? importWithoutJob : context.importJobId,
+    protocol: 'v1',
+    personProcessingForcedOff: isIllegalV1DistinctId(distinctId),
+    notes: 0,
+    receivedAtMs,
+    capturedAtMs: context.capturedAtMs,
+    timestampMs: time.value,
+    // Times of an import are taken as written, so no send time takes effect.
+    sentAtMs: context.historicalMigration ? null : sentAtMs,
+    uuid: item.uuid,
+    name: storedName(name, historicalMigration),
+    distinctId: distinctId.includes('\0') ? distinctId.replaceAll('\0', '\ufffd') : distinctId,
+    ip: context.ip,
+    propertiesJson: completeJson,
+    setJson: null,
+    setOnceJson: null,
+  })
+}
+
+function drop(reason: V1DropReason, field: string): Result<never, V1Drop> {
+  return err({ reason, field })
+}
+
+const illegalDistinctIds = new Set([
+  '0',
+  '00000000-0000-0000-0000-000000000000',
+  '[object object]',
+  'anonymous',
+  'anonymous-user',
+  'backend',
+  'distinct_id',
+  'distinctid',
+  'email',
+  'false',
+  'guest',
+  'id',
+  'nan',
+  'none',
+  'not_authenticated',
+  'null',
+  'system',
+  'true',
+  'undefined',
+  'user',
+])
+
+/**
+ * Whether so many people would share this id that it describes no person: its events are kept without one.
+ * @param distinctId trimmed. Source: docs/wire/ingestion.md 6.4, the list of the v1 edge, which is not that of merges.
+ */
+export function isIllegalV1DistinctId(distinctId: string): boolean {
+  return distinctId.length <= 36 && illegalDistinctIds.has(distinctId.toLowerCase())
+}
+
+interface V1Options {
+  readonly cookielessMode: boolean | null
+  readonly disableSkewCorrection: boolean | null
+  readonly processPersonProfile: boolean | null
+  readonly productTourId: string | null
+}
+
+const noOptions: Result<V1Options, never> = ok({
+  cookielessMode: null,
+  disableSkewCorrection: null,
+  processPersonProfile: null,
+  productTourId: null,
+})
+
+/** @returns what the known options say, or the first one that says nothing readable. Unknown ones are ignored. */
+function readOptions(sent: unknown): Result<V1Options, string> {
+  if (sent === null) return noOptions
+  if (typeof sent !== 'object' || Array.isArray(sent)) return err('options')
+  const options = sent as { readonly [key: string]: unknown }
+  const cookielessMode = flagOf(options.cookieless_mode)
+  const disableSkewCorrection = flagOf(options.disable_skew_correction)
+  const processPersonProfile = flagOf(options.process_person_profile)
+  const productTourId = tourIdOf(options.product_tour_id)
+  if (cookielessMode === undefined) return err('options.cookieless_mode')
+  if (disableSkewCorrection === undefined) return err('options.disable_skew_correction')
+  if (processPersonProfile === undefined) return err('options.process_person_profile')
+  if (productTourId === undefined) return err('options.product_tour_id')
+  return ok({ cookielessMode, disableSkewCorrection, processPersonProfile, productTourId })
+}
+
+/** Reads a flag; null when it was not sent, undefined when it cannot be read. */
+function flagOf(value: unknown): boolean | null | undefined {
+  if (value === undefined || value === null) return null
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string') {
+    const number = numberOf(value as JsonValue)
+    return number === undefined ? undefined : number !== 0
+  }
+  const text = value.trim().toLowerCase()
+  if (text === 'true' || text === '1') return true
+  return text === 'false' || text === '0' ? false : undefined
+}
+
+/** A text or an integer, whose literal is the id: a double would name another tour. */
+function tourIdOf(value: unknown): string | null | undefined {
+  if (value === undefined || value === null) return null
+  if (typeof value === 'string') return value
+  const literal = isRawNumber(value) ? value.rawJSON : Number.isSafeInteger(value) ? String(value) : ''
+  return /^-?\d{1,20}$/.test(literal) ? literal : undefined
+}
+
+/** The client's properties with what it says beside them, which wins over keys of the same name. Source: docs/wire/ingestion.md 4.1. */
+function withInjections(text: string, item: IncomingV1Event, options: V1Options, sdk: ClientSdk | null): string {
+  const injected: JsonObject = {}
+  if (item.sessionId !== null) injected.$session_id = item.sessionId
+  if (item.windowId !== null) injected.$window_id = item.windowId
+  if (options.cookielessMode !== null) injected.$cookieless_mode = options.cookielessMode
+  if (options.disableSkewCorrection !== null) injected.$ignore_sent_at = options.disableSkewCorrection
+  if (options.productTourId !== null) injected.$product_tour_id = options.productTourId
+  if (options.processPersonProfile !== null) injected.$process_person_profile = options.processPersonProfile
+  if (sdk !== null) {
+    injected.$lib = sdk.name
+    injected.$lib_version = sdk.version
+  }
+  const repeated = Object.keys(injected).filter(key => Object.hasOwn(item.properties, key))
+  return withAdded(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
+}
+
+/** Whether a text has more bytes in UTF-8; only long ones are measured. */
+function isLongerThan(text: string, bytesMax: number): boolean {
+  return text.length * 3 > bytesMax && Buffer.byteLength(text, 'utf8') > bytesMax
+}

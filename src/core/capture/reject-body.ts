@@ -1,0 +1,41 @@
+// What was sent and refused, as the reject store keeps it: cut, with what it takes to read it again.
+
+import type { KeptBody, RejectSource } from '../events/captured-event.ts'
+import type { RefusedItem } from './incoming-event.ts'
+
+export const rejectBodyBytesMax = 64 * 1024
+const idLengthMax = 200
+
+/** Cuts a reject's body to what the reject store keeps, and never in the middle of a character. */
+export function cutRejectBody(text: string): string {
+  if (text.length * 3 <= rejectBodyBytesMax) return text
+  const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
+  let end = Math.min(bytes.length, rejectBodyBytesMax)
+  while (end < bytes.length && (bytes[end]! & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
+
+/** What a reject tells of its event: texts of any length may have been sent. */
+export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
+  return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
+}
+
+/** Cuts a body and notes whether it did. An empty body is noted as one that cannot be replayed. */
+export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
+  const text = cutRejectBody(sent)
+  return { text, source: { ...source, kind: text === '' ? null : source.kind, isCut: text.length < sent.length } }
+}
+
+/** A body that is kept to be looked at, and is never replayed. */
+export function bodyToLookAt(sent: string): KeptBody {
+  return keptBody(sent, notReadAgain)
+}
+
+const notReadAgain = {
+  kind: null,
+  protocol: 'v0',
+  engage: false,
+  ip: '',
+  sentAtMs: null,
+  personProcessingForcedOff: false,
+} as const

@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseJson } from '../../json.ts'
+import { referencesOfFlag, usesGroupType } from './definition-links.ts'
+
+const filtersOf = (text: string) => parseJson(text)
+
+describe('references of a flag', () => {
+  it('are the group types of the flag, of its sets and of their filters, each with its path', () => {
+    const filters = filtersOf(`{
+      "aggregation_group_type_index": 1,
+      "groups": [
+        {"aggregation_group_type_index": null, "properties": [{"key": "a", "type": "group", "group_type_index": 3, "value": 1}]},
+        {"aggregation_group_type_index": 0.0, "properties": []}
+      ],
+      "super_groups": [{"properties": [{"key": "1", "type": "flag", "value": true}]}],
+      "payloads": {"aggregation_group_type_index": 4}
+    }`)
+    assert.deepEqual(
+      referencesOfFlag(filters).map(({ kind, id, path }) => `${kind} ${id} ${path}`),
+      [
+        'group_type 1 filters.aggregation_group_type_index',
+        'group_type 3 filters.groups.0.properties.0.group_type_index',
+        'group_type 0 filters.groups.1.aggregation_group_type_index',
+        'flag 1 filters.super_groups.0.properties.0.key',
+      ],
+    )
+    assert.deepEqual(
+      [0, 1, 2, 3, 4].filter(index => usesGroupType(filters, index)),
+      [0, 1, 3],
+    )
+  })
+
+  it('are no indexes that no project can have, and nothing where no filters are', () => {
+    for (const text of ['{"aggregation_group_type_index": 5}', '{"groups": [{"aggregation_group_type_index": -1}, 7]}'])
+      assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
+    for (const text of ['{"aggregation_group_type_index": "0"}', '{"groups": [null, {"properties": [null]}]}', '[]'])
+      assert.deepEqual(referencesOfFlag(filtersOf(text)), [], text)
+  })
+})

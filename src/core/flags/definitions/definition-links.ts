@@ -1,0 +1,109 @@
+// What flags and cohorts refer to: the ids and indexes that stand in their filters, whatever else stands there. Stored definitions may
+// be older than our validation or have skipped it, so nothing here expects a shape. What a reference does is decided where
+// definitions are compiled.
+
+import { type GroupType, groupTypeCountMax } from '../../groups/group.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import { cohortIdOf } from './cohort-tree.ts'
+import { dependencyId } from './flag-dependencies.ts'
+
+export interface DefinitionReference {
+  readonly kind: 'flag' | 'cohort' | 'group_type'
+  /** The index of a group type, 0 to 4. */
+  readonly id: number
+  /** Path of the value that names it, such as `filters.groups.0.properties.1.value`. */
+  readonly path: string
+}
+
+export interface LinkedDefinition {
+  readonly id: number
+  /** Key of a flag, name of a cohort. */
+  readonly name: string
+  readonly flagIds: readonly number[]
+  readonly cohortIds: readonly number[]
+}
+
+export interface DefinitionLinks {
+  /** The project's revision before they were read. */
+  readonly revision: number
+  readonly flags: readonly LinkedDefinition[]
+  readonly cohorts: readonly LinkedDefinition[]
+  readonly groupTypes: readonly Pick<GroupType, 'index' | 'name' | 'isBeingDeleted'>[]
+}
+
+/** References of a flag and of its condition sets. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12. */
+export function referencesOfFlag(filters: JsonValue): DefinitionReference[] {
+  if (!isJsonObject(filters)) return []
+  const sets = ['groups', 'super_groups'].flatMap(list =>
+    listOf(ownValue(filters, list)).flatMap((set, index) => referencesOfSet(set, `filters.${list}.${index}`)),
+  )
+  return [...groupTypeOf(filters, 'aggregation_group_type_index', 'filters'), ...sets]
+}
+
+function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
+  if (!isJsonObject(set)) return []
+  const filters = listOf(ownValue(set, 'properties')).flatMap((filter, at) => {
+    const filterPath = `${path}.properties.${at}`
+    const groupType = isJsonObject(filter) ? groupTypeOf(filter, 'group_type_index', filterPath) : []
+    return [...referenceOf(filter, filterPath), ...groupType]
+  })
+  return [...groupTypeOf(set, 'aggregation_group_type_index', path), ...filters]
+}
+
+/** References in the tree of a cohort, however deep. Source: docs/wire/evaluation.md 5.11. */
+export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
+  const references: DefinitionReference[] = []
+  const open: { entry: JsonValue | undefined; path: string }[] = [
+    { entry: ownValue(filters, 'properties'), path: 'filters.properties' },
+  ]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { entry, path } = next
+    if (!isJsonObject(entry)) continue
+    references.push(...referenceOf(entry, path))
+    const values = ownValue(entry, 'values')
+    if (!Array.isArray(values)) continue
+    for (let index = values.length - 1; index >= 0; index--)
+      open.push({ entry: values[index], path: `${path}.values.${index}` })
+  }
+  return references
+}
+
+/** Whether a flag is decided for groups of a type or reads their properties. */
+export function usesGroupType(filters: JsonValue, index: number): boolean {
+  return referencesOfFlag(filters).some(({ kind, id }) => kind === 'group_type' && id === index)
+}
+
+export function linkedDefinition(
+  id: number,
+  name: string,
+  references: readonly DefinitionReference[],
+): LinkedDefinition {
+  const idsOf = (kind: DefinitionReference['kind']) => [
+    ...new Set(references.filter(reference => reference.kind === kind).map(reference => reference.id)),
+  ]
+  return { id, name, flagIds: idsOf('flag'), cohortIds: idsOf('cohort') }
+}
+
+function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
+  if (!isJsonObject(filter)) return []
+  const type = ownValue(filter, 'type')
+  if (type === 'cohort') {
+    const id = cohortIdOf(ownValue(filter, 'value') ?? null)
+    return id === null ? [] : [{ kind: 'cohort', id, path: `${path}.value` }]
+  }
+  if (type !== 'flag') return []
+  const key = ownValue(filter, 'key')
+  const id = typeof key === 'string' ? dependencyId(key) : null
+  return id === null ? [] : [{ kind: 'flag', id, path: `${path}.key` }]
+}
+
+/** An index that no project can have is refused for itself. */
+function groupTypeOf(holder: JsonObject, field: string, path: string): DefinitionReference[] {
+  const index = numberOf(ownValue(holder, field) ?? null)
+  const isIndex = index !== undefined && Number.isInteger(index) && index >= 0 && index < groupTypeCountMax
+  return isIndex ? [{ kind: 'group_type', id: index, path: `${path}.${field}` }] : []
+}
+
+function listOf(value: JsonValue | undefined): readonly JsonValue[] {
+  return Array.isArray(value) ? value : []
+}

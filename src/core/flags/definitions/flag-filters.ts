@@ -1,0 +1,156 @@
+// The stored `filters` of a flag, read into types: what is there, with defaults filled in, and nothing about its meaning.
+// A definition may be older than our validation or have skipped it; whatever breaks its shape makes the flag unreadable.
+// Source: docs/wire/evaluation.md 4.2.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+
+export const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
+export type FilterType = (typeof filterTypes)[number]
+
+export interface StoredFilter {
+  readonly type: FilterType
+  readonly key: string
+  readonly value: JsonValue
+  readonly operator: string | null
+  readonly groupTypeIndex: number | null
+}
+
+export interface StoredSet {
+  readonly filters: readonly StoredFilter[]
+  /** Null when everybody is in. */
+  readonly rolloutPercentage: number | null
+  readonly variant: string | null
+  /** The group type that the set is about; null for persons, undefined for the same as the flag. */
+  readonly groupTypeIndex: number | null | undefined
+}
+
+export interface StoredFilters {
+  readonly sets: readonly StoredSet[]
+  readonly variants: readonly { readonly key: string; readonly rolloutPercentage: number }[]
+  readonly payloads: JsonObject
+  readonly groupTypeIndex: number | null
+  readonly featureEnrollment: boolean
+  readonly holdout: { readonly id: string; readonly exclusionPercentage: number } | null
+  readonly earlyExit: boolean
+}
+
+/** What breaks a definition's shape, with the path to it. Never leaves this folder: `compile-project.ts` turns it into a problem. */
+export class UnreadableFilters extends Error {}
+
+/** @throws UnreadableFilters */
+export function readFilters(filters: JsonObject): StoredFilters {
+  const multivariate = optional(filters, 'multivariate', readObject)
+  return {
+    sets: (optional(filters, 'groups', readList) ?? []).map(readSet),
+    variants: (multivariate === null ? [] : (optional(multivariate, 'variants', readList) ?? [])).map(readVariant),
+    payloads: optional(filters, 'payloads', readObject) ?? {},
+    groupTypeIndex: optional(filters, 'aggregation_group_type_index', readInteger),
+    featureEnrollment: optional(filters, 'feature_enrollment', readBoolean) ?? false,
+    holdout: readHoldout(filters),
+    earlyExit: optional(filters, 'early_exit', readBoolean) ?? false,
+  }
+}
+
+/**
+ * The filters of a set as they are asked: those on cohorts after all others, each kind in stored order.
+ * Source: docs/wire/evaluation.md 5.4.
+ */
+export function filtersAsAsked({ filters }: Pick<StoredSet, 'filters'>): {
+  readonly others: readonly StoredFilter[]
+  readonly cohorts: readonly StoredFilter[]
+} {
+  const isOnCohort = ({ type }: StoredFilter) => type === 'cohort'
+  return { others: filters.filter(filter => !isOnCohort(filter)), cohorts: filters.filter(isOnCohort) }
+}
+
+function readSet(value: JsonValue, index: number): StoredSet {
+  const set = readObject(value, `groups[${index}]`)
+  const own = ownValue(set, 'aggregation_group_type_index')
+  return {
+    filters: (optional(set, 'properties', readList) ?? []).map(readFilter),
+    rolloutPercentage: optional(set, 'rollout_percentage', readNumber),
+    variant: optional(set, 'variant', readText),
+    groupTypeIndex: own === undefined || own === null ? own : readInteger(own, 'aggregation_group_type_index'),
+  }
+}
+
+/** One entry of a set's `properties`, or a leaf of a cohort's tree. @throws UnreadableFilters */
+export function readFilter(value: JsonValue): StoredFilter {
+  const filter = readObject(value, 'properties')
+  const type = required(filter, 'type', readText)
+  if (!isFilterType(type)) throw new UnreadableFilters(`the filter type "${type.slice(0, 80)}" does not exist`)
+  return {
+    type,
+    key: required(filter, 'key', readText),
+    value: ownValue(filter, 'value') ?? null,
+    operator: optional(filter, 'operator', readText),
+    groupTypeIndex: optional(filter, 'group_type_index', readInteger),
+  }
+}
+
+function isFilterType(text: string): text is FilterType {
+  return (filterTypes as readonly string[]).includes(text)
+}
+
+function readVariant(value: JsonValue): { key: string; rolloutPercentage: number } {
+  const variant = readObject(value, 'variants')
+  return {
+    key: required(variant, 'key', readText),
+    rolloutPercentage: required(variant, 'rollout_percentage', readNumber),
+  }
+}
+
+function readHoldout(filters: JsonObject): StoredFilters['holdout'] {
+  const holdout = optional(filters, 'holdout', readObject)
+  if (holdout === null) return null
+  return {
+    id: String(required(holdout, 'id', readInteger)),
+    exclusionPercentage: Math.min(100, Math.max(0, required(holdout, 'exclusion_percentage', readNumber))),
+  }
+}
+
+type Reader<T> = (value: JsonValue, name: string) => T
+
+/** Null for a field that is absent or null. */
+function optional<T>(object: JsonObject, name: string, read: Reader<T>): T | null {
+  const value = ownValue(object, name)
+  return value === undefined || value === null ? null : read(value, name)
+}
+
+function required<T>(object: JsonObject, name: string, read: Reader<T>): T {
+  const value = ownValue(object, name)
+  if (value === undefined || value === null) throw new UnreadableFilters(`"${name}" is missing`)
+  return read(value, name)
+}
+
+function readObject(value: JsonValue, name: string): JsonObject {
+  if (!isJsonObject(value)) throw new UnreadableFilters(`"${name}" is no object`)
+  return value
+}
+
+function readList(value: JsonValue, name: string): JsonValue[] {
+  if (!Array.isArray(value)) throw new UnreadableFilters(`"${name}" is no list`)
+  return value
+}
+
+function readText(value: JsonValue, name: string): string {
+  if (typeof value !== 'string') throw new UnreadableFilters(`"${name}" is no text`)
+  return value
+}
+
+function readBoolean(value: JsonValue, name: string): boolean {
+  if (typeof value !== 'boolean') throw new UnreadableFilters(`"${name}" is no boolean`)
+  return value
+}
+
+function readNumber(value: JsonValue, name: string): number {
+  const number = numberOf(value)
+  if (number === undefined) throw new UnreadableFilters(`"${name}" is no number`)
+  return number
+}
+
+function readInteger(value: JsonValue, name: string): number {
+  const number = readNumber(value, name)
+  if (!Number.isInteger(number)) throw new UnreadableFilters(`"${name}" is no whole number`)
+  return number
+}

@@ -1,0 +1,118 @@
+// Fields of a definition that are ours but for a slip, or that other products call so. Unknown ones are kept, but `group`
+// for `groups`, `rollout` for a percentage or `operatr` in a filter would switch a flag on for others than was meant.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
+import { nearMiss } from '../../nearest-name.ts'
+import type { FlagIssue } from './flag-issue.ts'
+
+/** One level of a definition: its names, and wrong ones with what was probably meant. */
+interface Level {
+  readonly known: readonly string[]
+  readonly wrong: ReadonlyMap<string, string>
+}
+
+const percentages = ['rollout', 'percentage', 'percent', 'weight']
+
+/** Source: docs/wire/evaluation.md 4.2. */
+const filtersLevel = level(
+  [
+    ...['groups', 'multivariate', 'payloads', 'aggregation_group_type_index', 'feature_enrollment', 'early_exit'],
+    ...['super_groups', 'holdout', 'holdout_groups', 'properties'],
+  ],
+  {
+    groups: ['conditions', 'condition_sets', 'sets', 'rules', 'targeting', 'filters'],
+    'multivariate.variants': ['variants', 'variations'],
+    'groups.0.rollout_percentage': ['rollout_percentage', ...percentages],
+  },
+)
+const setLevel = level(['properties', 'rollout_percentage', 'variant', 'aggregation_group_type_index'], {
+  properties: ['conditions', 'filters', 'rules'],
+  rollout_percentage: percentages,
+})
+const filterFields = ['key', 'type', 'value', 'operator', 'group_type_index', 'negation', 'dependency_chain']
+const wrongInFilter = {
+  operator: ['op', 'comparator', 'comparison', 'condition'],
+  group_type_index: ['group_type', 'group_index'],
+}
+const filterLevel = level(filterFields, wrongInFilter)
+/** On a flag's own filter `negation` is ignored: only here it is what was meant. */
+const leafLevel = level(filterFields, { ...wrongInFilter, negation: ['negate', 'negated', 'not', 'inverted'] })
+const groupLevel = level(['type', 'values'], {})
+const multivariateLevel = level(['variants'], { variants: ['variations'] })
+const variantLevel = level(['key', 'name', 'rollout_percentage'], { rollout_percentage: percentages })
+const holdoutLevel = level(['id', 'exclusion_percentage'], {
+  exclusion_percentage: ['rollout_percentage', ...percentages],
+})
+const holdoutGroupLevel = level(['properties', 'rollout_percentage', 'variant'], { rollout_percentage: percentages })
+
+/** PostHog's definitions hold a few; nothing but unknown names must not hold the event loop. */
+const unknownCountMax = 200
+
+/**
+ * The misspelt fields of a flag's filters, of everything in them that has fields of ours, each `invalid_input` with its path.
+ * Source: ours, docs/wire/private-api.md §4.
+ */
+export function misspeltFields(filters: JsonObject): FlagIssue[] {
+  const fields = new MisspeltFields()
+  fields.look(filters, filtersLevel, 'filters')
+  for (const name of ['groups', 'super_groups']) {
+    for (const [set, path] of entries(ownValue(filters, name), `filters.${name}`)) {
+      fields.look(set, setLevel, path)
+      const properties = isJsonObject(set) ? ownValue(set, 'properties') : undefined
+      for (const [filter, at] of entries(properties, `${path}.properties`)) fields.look(filter, filterLevel, at)
+    }
+  }
+  const multivariate = ownValue(filters, 'multivariate') ?? null
+  fields.look(multivariate, multivariateLevel, 'filters.multivariate')
+  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  for (const [variant, at] of entries(variants, 'filters.multivariate.variants')) fields.look(variant, variantLevel, at)
+  fields.look(ownValue(filters, 'holdout') ?? null, holdoutLevel, 'filters.holdout')
+  for (const [group, at] of entries(ownValue(filters, 'holdout_groups'), 'filters.holdout_groups'))
+    fields.look(group, holdoutGroupLevel, at)
+  return fields.issues
+}
+
+/** Collects the misspelt fields of one definition, object by object. */
+export class MisspeltFields {
+  readonly issues: FlagIssue[] = []
+  /** What the unknown names of a level so far were meant to be; null when they resemble nothing. */
+  private readonly meantOf = new Map<Level, Map<string, string | null>>()
+  private unknownCount = 0
+
+  /** A filter or a group of filters in a cohort's tree. */
+  lookAtCohortEntry(entry: JsonObject, kind: 'group' | 'filter', path: string): void {
+    this.look(entry, kind === 'group' ? groupLevel : leafLevel, path)
+  }
+
+  look(value: JsonValue, level: Level, path: string): void {
+    if (!isJsonObject(value)) return
+    for (const name of Object.keys(value)) {
+      if (level.known.includes(name)) continue
+      const meant = this.meant(name, level)
+      if (meant === null) continue
+      const message = `Unknown field ${name}. Did you mean ${meant}?`
+      this.issues.push({ path: `${path}.${name}`, code: 'invalid_input', message })
+    }
+  }
+
+  private meant(name: string, level: Level): string | null {
+    const ofLevel = this.meantOf.get(level) ?? new Map<string, string | null>()
+    this.meantOf.set(level, ofLevel)
+    const remembered = ofLevel.get(name)
+    if (remembered !== undefined) return remembered
+    if (this.unknownCount >= unknownCountMax) return null
+    this.unknownCount++
+    const meant = level.wrong.get(name.toLowerCase()) ?? nearMiss(name, level.known)
+    ofLevel.set(name, meant)
+    return meant
+  }
+}
+
+function* entries(list: JsonValue | undefined, path: string): Iterable<[JsonValue, string]> {
+  if (Array.isArray(list)) for (const [index, entry] of list.entries()) yield [entry, `${path}.${index}`]
+}
+
+function level(known: readonly string[], wrongOf: Readonly<Record<string, readonly string[]>>): Level {
+  const wrong = new Map(Object.entries(wrongOf).flatMap(([meant, names]) => names.map(name => [name, meant] as const)))
+  return { known, wrong }
+}

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type JsonObject, parseJson } from '../../json.ts'
+import { normalizeFilters } from './normalize-filters.ts'
+
+function normalized(filters: string, rolloutPercentage?: number): string {
+  return JSON.stringify(normalizeFilters(parseJson(filters) as JsonObject, rolloutPercentage))
+}
+
+test('a definition older than groups becomes one set with the flag’s own percentage', () => {
+  assert.equal(normalized('{}', 30), '{"groups":[{"properties":[],"rollout_percentage":30}]}')
+  assert.equal(normalized('{}'), '{"groups":[{"properties":[]}]}')
+  assert.equal(
+    normalized(
+      '{"properties":[{"key":"a","value":1.0},{"key":"b","type":"cohort","value":2}],"payloads":{"true":"1"}}',
+    ),
+    '{"groups":[{"properties":[{"key":"a","value":1.0,"type":"person"},{"key":"b","type":"cohort","value":2}]}],"payloads":{"true":"1"}}',
+  )
+})
+
+test('groups, empty ones included, stay as they are', () => {
+  assert.equal(normalized('{"groups":[]}', 30), '{"groups":[]}')
+  assert.equal(normalized('{"groups":[{"properties":[{"key":"a"}]}]}'), '{"groups":[{"properties":[{"key":"a"}]}]}')
+})
+
+test('__proto__ as a key stays a key', () => {
+  const text = '{"__proto__":{"groups":[]},"properties":[{"__proto__":{"type":"x"},"key":"a"}]}'
+  assert.equal(
+    normalized(text),
+    '{"groups":[{"properties":[{"__proto__":{"type":"x"},"key":"a","type":"person"}]}],"__proto__":{"groups":[]}}',
+  )
+})

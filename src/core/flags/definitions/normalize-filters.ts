@@ -1,0 +1,28 @@
+// Brings filters of definitions older than `groups` into today's form on the way in; the evaluator knows only `groups`.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
+
+/**
+ * Filters with `groups`, `groups: []` included, come back as they are. Without, the one set is
+ * `{properties: filters.properties or [], rollout_percentage: the flag's own}`, in which a filter without `type` is a
+ * `person` filter; `filters.properties` itself goes.
+ * @param legacyRolloutPercentage the flag's own `rollout_percentage`, any JSON; undefined when it has none (= 100 %).
+ * Source: docs/wire/evaluation.md 4.2.
+ */
+export function normalizeFilters(filters: JsonObject, legacyRolloutPercentage: JsonValue | undefined): JsonObject {
+  if (ownValue(filters, 'groups') !== undefined) return filters
+  const properties = ownValue(filters, 'properties') ?? []
+  const set: JsonObject = { properties: Array.isArray(properties) ? properties.map(withType) : properties }
+  if (legacyRolloutPercentage !== undefined) set.rollout_percentage = legacyRolloutPercentage
+  const normalized: JsonObject = { groups: [set] }
+  for (const key of Object.keys(filters)) if (key !== 'properties') setOwn(normalized, key, filters[key]!)
+  return normalized
+}
+
+function withType(filter: JsonValue): JsonValue {
+  if (!isJsonObject(filter) || (ownValue(filter, 'type') ?? null) !== null) return filter
+  const typed: JsonObject = {}
+  for (const [key, value] of Object.entries(filter)) setOwn(typed, key, value)
+  typed.type = 'person'
+  return typed
+}

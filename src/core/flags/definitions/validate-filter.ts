@@ -1,0 +1,224 @@
+// Checks one filter of a condition set: its shape, its operator, and values that could never match.
+// The evaluator needs none of this (a stored filter may be anything); it keeps mistakes out on the way in.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../../json.ts'
+import { parseDateFilter } from '../match/match-date.ts'
+import { numericValue } from '../match/match-property.ts'
+import { compileSemver, type SemverOperator, semverOperators } from '../match/match-semver.ts'
+import { compileFlagRegex, patternUnits, patternUnitsMax } from '../match/regex-dialect.ts'
+import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+
+const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
+type FilterType = (typeof filterTypes)[number]
+
+/** Operators on properties and the JSON form that their value must have. Source: docs/wire/evaluation.md 4.2, 5.9. */
+const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
+  ...forms('any', ['exact', 'is_not']),
+  ...forms('none', ['is_set', 'is_not_set']),
+  ...forms('scalar', ['icontains', 'not_icontains', 'starts_with', 'not_starts_with', 'ends_with', 'not_ends_with']),
+  ...forms('scalar_or_list', ['icontains_multi', 'not_icontains_multi']),
+  ...forms('regex', ['regex', 'not_regex']),
+  ...forms('number', ['gt', 'gte', 'lt', 'lte']),
+  ...forms('range', ['between', 'not_between']),
+  ...forms('date', ['is_date_exact', 'is_date_before', 'is_date_after']),
+  ...forms('version', semverOperators),
+])
+type ValueForm = 'any' | 'none' | 'scalar' | 'scalar_or_list' | 'regex' | 'number' | 'range' | 'date' | 'version'
+
+const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
+
+/** Every operator that a filter may have. */
+export const flagOperators: readonly string[] = [...valueFormOf.keys(), ...otherOperators]
+
+/** What the different regular expressions of a flag, or of a cohort, may have together: compiling them holds the event loop. */
+export const patternCharsOfFlagMax = 5_000
+/** In the units of `regex-cost.ts`: 15 to 30 ms for the worst ones, and room for a hundred addresses with `\w`. */
+export const patternUnitsOfFlagMax = 15_000
+
+/** What is left for the regular expressions of one flag or cohort; spent while its filters are validated. */
+export interface PatternBudget {
+  charsLeft: number
+  unitsLeft: number
+  /** They are compiled once, however many filters have them. */
+  readonly paidFor: Set<string>
+}
+
+export function patternBudgetOfFlag(): PatternBudget {
+  return { charsLeft: patternCharsOfFlagMax, unitsLeft: patternUnitsOfFlagMax, paidFor: new Set() }
+}
+
+/**
+ * Everything wrong with one entry of a set's `properties`.
+ * Source: docs/wire/evaluation.md 4.2, 5.9, 5.9.1, 5.11, 5.12; which mistakes are refused: ours.
+ */
+export function validateFilter(filter: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
+  if (!isJsonObject(filter)) return [issue(path, 'invalid', 'A filter must be an object.')]
+  const issues: FlagIssue[] = []
+  const type = ownValue(filter, 'type')
+  if (type === undefined || type === null) {
+    issues.push(issue(`${path}.type`, 'required', `A filter needs a type: ${filterTypes.join(', ')}.`))
+  } else if (!isFilterType(type)) {
+    issues.push(issue(`${path}.type`, 'invalid_input', `The type of a filter is one of ${filterTypes.join(', ')}.`))
+  }
+  issues.push(...validateKey(filter, path), ...validateGroupTypeIndex(filter, path))
+  const operator = ownValue(filter, 'operator') ?? null
+  if (operator !== null && typeof operator !== 'string') {
+    issues.push(issue(`${path}.operator`, 'invalid', 'An operator must be text.'))
+  } else if (operator !== null && !valueFormOf.has(operator) && !otherOperators.includes(operator)) {
+    const message = `There is no operator "${operator.slice(0, 80)}". The operators are ${flagOperators.join(', ')}.`
+    issues.push(issue(`${path}.operator`, 'invalid_input', message))
+  } else if (type === 'cohort') issues.push(...validateCohortFilter(filter, operator, path))
+  else if (type === 'flag') issues.push(...validateDependency(filter, operator, path))
+  else issues.push(...validatePropertyFilter(filter, operator ?? 'exact', path, patterns))
+  return issues
+}
+
+function validateKey(filter: JsonObject, path: string): FlagIssue[] {
+  const key = ownValue(filter, 'key')
+  if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A filter needs a key.')]
+  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a filter must be text.')]
+  return []
+}
+
+function validateGroupTypeIndex(filter: JsonObject, path: string): FlagIssue[] {
+  return groupTypeIndexIssues(ownValue(filter, 'group_type_index'), `${path}.group_type_index`)
+}
+
+/** Absent and null are fine; otherwise a whole number from 0 to 4. */
+export function groupTypeIndexIssues(value: JsonValue | undefined, path: string): FlagIssue[] {
+  if (value === undefined || value === null) return []
+  const index = numberOf(value)
+  if (index === undefined || !Number.isInteger(index)) {
+    return [issue(path, 'invalid', 'A group type index must be a whole number.')]
+  }
+  return index >= 0 && index <= 4 ? [] : [issue(path, 'invalid_input', 'A group type index lies between 0 and 4.')]
+}
+
+function validateCohortFilter(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
+  const issues: FlagIssue[] = []
+  if (operator !== null && operator !== 'in' && operator !== 'not_in') {
+    issues.push(issue(`${path}.operator`, 'invalid_input', 'A cohort filter knows the operators in and not_in.'))
+  }
+  const value = ownValue(filter, 'value')
+  const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value ?? null)
+  if (value === undefined || value === null) {
+    issues.push(issue(`${path}.value`, 'required', 'A cohort filter needs the id of a cohort as its value.'))
+  } else if (id === undefined || !Number.isSafeInteger(id) || id < 0) {
+    issues.push(issue(`${path}.value`, 'invalid_input', 'The value of a cohort filter is the id of a cohort.'))
+  }
+  return issues
+}
+
+function validateDependency(filter: JsonObject, operator: string | null, path: string): FlagIssue[] {
+  const issues: FlagIssue[] = []
+  const key = ownValue(filter, 'key')
+  if (typeof key === 'string' && !/^\d{1,15}$/.test(key)) {
+    issues.push(issue(`${path}.key`, 'invalid_input', 'The key of a flag filter is the id of the other flag, as text.'))
+  }
+  if (operator !== 'flag_evaluates_to') {
+    issues.push(issue(`${path}.operator`, 'invalid_input', 'A flag filter needs the operator flag_evaluates_to.'))
+  }
+  const value = ownValue(filter, 'value')
+  if (typeof value !== 'boolean' && typeof value !== 'string') {
+    issues.push(issue(`${path}.value`, 'invalid_input', 'A flag filter asks for true, false or the key of a variant.'))
+  }
+  return issues
+}
+
+function validatePropertyFilter(
+  filter: JsonObject,
+  operator: string,
+  path: string,
+  patterns: PatternBudget,
+): FlagIssue[] {
+  const form = valueFormOf.get(operator)
+  if (form === undefined) {
+    const place = operator === 'flag_evaluates_to' ? 'flag' : 'cohort'
+    return [issue(`${path}.operator`, 'invalid_input', `The operator ${operator} belongs to filters of type ${place}.`)]
+  }
+  if (form === 'none') return []
+  const value = ownValue(filter, 'value')
+  if (value === undefined || value === null) {
+    return [issue(`${path}.value`, 'required', `The operator ${operator} needs a value.`)]
+  }
+  const problem = valueProblem(form, operator, value, patterns)
+  return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
+}
+
+/** What an operator can never match: it would be false, or off, for everybody and without a word. */
+function valueProblem(
+  form: Exclude<ValueForm, 'none'>,
+  operator: string,
+  value: JsonValue,
+  patterns: PatternBudget,
+): string | null {
+  switch (form) {
+    case 'any':
+      return null
+    case 'scalar':
+      return Array.isArray(value) || isJsonObject(value) ? 'The value must be text, a number or a boolean.' : null
+    case 'scalar_or_list':
+      return isJsonObject(value) ? 'The value must be a list, text, a number or a boolean.' : null
+    case 'number':
+      return Number.isNaN(rangeBound(value)) ? 'The value must be a number: texts are never compared.' : null
+    case 'date':
+      // A zone that skips this wall time is the project's, which may change.
+      return parseDateFilter(value, 'UTC') === null
+        ? 'The value must be text: a date such as 2026-01-31, a time such as 2026-01-31T10:00:00Z, or a span such as -7d.'
+        : null
+    case 'version':
+      return compileSemver(operator as SemverOperator, textOf(value)) === null ? versionProblem(operator) : null
+    case 'range':
+      return isRange(value) ? null : 'The value must be a list of two numbers, the smaller one first.'
+    case 'regex':
+      return regexProblem(value, patterns)
+    default:
+      return form satisfies never
+  }
+}
+
+function regexProblem(value: JsonValue, patterns: PatternBudget): string | null {
+  if (typeof value !== 'string') return 'The value must be text: a regular expression.'
+  if (!patterns.paidFor.has(value)) {
+    patterns.paidFor.add(value)
+    patterns.charsLeft -= value.length
+    if (patterns.charsLeft >= 0) patterns.unitsLeft -= Math.min(patternUnits(value), patternUnitsMax)
+  }
+  if (patterns.charsLeft < 0) {
+    return `The regular expressions of a flag or a cohort have at most ${patternCharsOfFlagMax} characters together.`
+  }
+  if (patterns.unitsLeft < 0) {
+    return 'The regular expressions are too large together: use fewer counted repetitions and classes such as \\w.'
+  }
+  const compiled = compileFlagRegex(value)
+  return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
+}
+
+function isRange(value: JsonValue): boolean {
+  if (!Array.isArray(value) || value.length !== 2) return false
+  const [low, high] = value.map(rangeBound)
+  return low! <= high!
+}
+
+/** NaN for what is no number, and for the text `nan`, for which no comparison is true. */
+function rangeBound(value: JsonValue): number {
+  return numericValue(value) ?? Number.NaN
+}
+
+function versionProblem(operator: string): string {
+  const example =
+    operator === 'semver_wildcard' ? 'a version such as 1.2.*, without comparison signs' : 'a version such as 1.2.3'
+  return `The value must be ${example}.`
+}
+
+function isFilterType(type: JsonValue): type is FilterType {
+  return (filterTypes as readonly JsonValue[]).includes(type)
+}
+
+function forms(form: ValueForm, operators: readonly string[]): [string, ValueForm][] {
+  return operators.map(operator => [operator, form])
+}
+
+function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
+  return { path, code, message }
+}

@@ -1,0 +1,186 @@
+// Decides whether a flag may be stored as it was written, and says everything that is wrong with it.
+// Filters are left to `validate-filter.ts`, and whether the key is free to the store. The evaluator relies on none of this.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
+import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
+import { misspeltFields } from './misspelt-fields.ts'
+import { groupTypeIndexIssues, type PatternBudget, patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
+
+export const flagKeyLengthMax = 400
+export const evaluationRuntimes = ['all', 'client', 'server'] as const
+export const bucketingIdentifiers = ['distinct_id', 'device_id'] as const
+
+/** The parts of a flag that rules apply to; absent ones are not being written and are not checked. */
+export interface FlagToValidate {
+  readonly key?: string
+  readonly filters?: JsonValue
+  readonly evaluationRuntime?: string
+  readonly bucketingIdentifier?: string | null
+}
+
+/** Weights are doubles: 33.33 + 33.33 + 33.34 has to be 100. */
+const weightTolerance = 1e-6
+
+/**
+ * Everything that is wrong, in the order it stands in the definition, but misspelt fields first; empty when the flag may be stored.
+ * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written); key charset and
+ * weights of 100 are what the product's own forms ask for; the rest ours.
+ */
+export function validateFlag(flag: FlagToValidate): FlagIssue[] {
+  const issues: FlagIssue[] = []
+  if (flag.key !== undefined) issues.push(...validateFlagKey(flag.key))
+  const { evaluationRuntime, bucketingIdentifier } = flag
+  if (evaluationRuntime !== undefined && !isOneOf(evaluationRuntimes, evaluationRuntime)) {
+    issues.push(issue('evaluation_runtime', 'invalid_input', `Must be one of ${evaluationRuntimes.join(', ')}.`))
+  }
+  if (
+    bucketingIdentifier !== undefined &&
+    bucketingIdentifier !== null &&
+    !isOneOf(bucketingIdentifiers, bucketingIdentifier)
+  ) {
+    issues.push(issue('bucketing_identifier', 'invalid_input', `Must be one of ${bucketingIdentifiers.join(', ')}.`))
+  }
+  if (flag.filters !== undefined) issues.push(...validateFilters(flag.filters))
+  return issues
+}
+
+function validateFlagKey(key: string): FlagIssue[] {
+  if (key.length > flagKeyLengthMax) {
+    return [issue('key', 'invalid_input', `A flag key has at most ${flagKeyLengthMax} characters.`)]
+  }
+  if (/^[a-zA-Z0-9_-]+$/.test(key)) return []
+  return [issue('key', 'invalid_input', 'A flag key holds only letters, digits, hyphens and underscores.')]
+}
+
+function validateFilters(filters: JsonValue): FlagIssue[] {
+  if (!isJsonObject(filters)) return [issue('filters', 'invalid', 'Filters must be an object.')]
+  const patterns = patternBudgetOfFlag()
+  return [
+    ...misspeltFields(filters),
+    ...validateSets(ownValue(filters, 'groups'), 'filters.groups', { required: true, patterns }),
+    ...validateVariants(ownValue(filters, 'multivariate')),
+    ...objectOrNull(ownValue(filters, 'payloads'), 'filters.payloads'),
+    ...groupTypeIndexIssues(ownValue(filters, 'aggregation_group_type_index'), 'filters.aggregation_group_type_index'),
+    ...booleanOrNull(ownValue(filters, 'feature_enrollment'), 'filters.feature_enrollment'),
+    ...booleanOrNull(ownValue(filters, 'early_exit'), 'filters.early_exit'),
+    ...validateSets(ownValue(filters, 'super_groups'), 'filters.super_groups', { required: false, patterns }),
+    ...validateHoldout(ownValue(filters, 'holdout')),
+    ...validateHoldoutGroups(ownValue(filters, 'holdout_groups')),
+  ]
+}
+
+function validateSets(
+  sets: JsonValue | undefined,
+  path: string,
+  options: { required: boolean; patterns: PatternBudget },
+): FlagIssue[] {
+  if (!options.required && (sets === undefined || sets === null)) return []
+  if (sets === undefined) return [issue(path, 'required', 'Condition sets are needed; an empty list is fine.')]
+  if (!Array.isArray(sets)) return [issue(path, 'invalid', 'Condition sets must be a list.')]
+  return sets.flatMap((set, index) => validateSet(set, `${path}.${index}`, options.patterns))
+}
+
+function validateSet(set: JsonValue, path: string, patterns: PatternBudget): FlagIssue[] {
+  if (!isJsonObject(set)) return [issue(path, 'invalid', 'A condition set must be an object.')]
+  const properties = ownValue(set, 'properties') ?? []
+  return [
+    ...(Array.isArray(properties)
+      ? properties.flatMap((filter, index) => validateFilter(filter, `${path}.properties.${index}`, patterns))
+      : [issue(`${path}.properties`, 'invalid', 'Filters of a condition set must be a list.')]),
+    ...percentageIssues(ownValue(set, 'rollout_percentage'), `${path}.rollout_percentage`, { required: false }),
+    ...textOrNull(ownValue(set, 'variant'), `${path}.variant`),
+    ...groupTypeIndexIssues(ownValue(set, 'aggregation_group_type_index'), `${path}.aggregation_group_type_index`),
+  ]
+}
+
+function validateVariants(multivariate: JsonValue | undefined): FlagIssue[] {
+  const path = 'filters.multivariate'
+  if (multivariate === undefined || multivariate === null) return []
+  if (!isJsonObject(multivariate))
+    return [issue(path, 'invalid', 'Must be an object with a list of variants, or null.')]
+  const variants = ownValue(multivariate, 'variants') ?? []
+  if (!Array.isArray(variants)) return [issue(`${path}.variants`, 'invalid', 'Variants must be a list.')]
+  const issues: FlagIssue[] = []
+  const keys = new Set<string>()
+  let sum = 0
+  for (const [index, variant] of variants.entries()) {
+    const at = `${path}.variants.${index}`
+    if (!isJsonObject(variant)) {
+      issues.push(issue(at, 'invalid', 'A variant must be an object.'))
+      continue
+    }
+    issues.push(...validateVariantKey(variant, keys, at))
+    const weight = ownValue(variant, 'rollout_percentage')
+    issues.push(...percentageIssues(weight, `${at}.rollout_percentage`, { required: true }))
+    sum += numberOf(weight ?? null) ?? 0
+  }
+  if (issues.length === 0 && variants.length > 0 && Math.abs(sum - 100) > weightTolerance) {
+    issues.push(issue(`${path}.variants`, 'invalid_input', `The variants' percentages sum to ${sum} instead of 100.`))
+  }
+  return issues
+}
+
+function validateVariantKey(variant: JsonObject, seen: Set<string>, path: string): FlagIssue[] {
+  const key = ownValue(variant, 'key')
+  if (key === undefined || key === null) return [issue(`${path}.key`, 'required', 'A variant needs a key.')]
+  if (typeof key !== 'string') return [issue(`${path}.key`, 'invalid', 'The key of a variant must be text.')]
+  if (key === '') return [issue(`${path}.key`, 'invalid_input', 'The key of a variant must not be empty.')]
+  if (seen.has(key)) return [issue(`${path}.key`, 'invalid_input', 'Two variants have this key.')]
+  seen.add(key)
+  return []
+}
+
+function validateHoldout(holdout: JsonValue | undefined): FlagIssue[] {
+  if (holdout === undefined || holdout === null) return []
+  if (!isJsonObject(holdout)) return [issue('filters.holdout', 'invalid', 'A holdout must be an object or null.')]
+  const path = 'filters.holdout.exclusion_percentage'
+  return percentageIssues(ownValue(holdout, 'exclusion_percentage'), path, { required: true })
+}
+
+function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
+  const path = 'filters.holdout_groups'
+  if (groups === undefined || groups === null) return []
+  if (!Array.isArray(groups)) return [issue(path, 'invalid', 'Holdout groups must be a list or null.')]
+  return groups.flatMap((group, index) => {
+    const at = `${path}.${index}`
+    if (!isJsonObject(group)) return [issue(at, 'invalid', 'A holdout group must be an object.')]
+    return percentageIssues(ownValue(group, 'rollout_percentage'), `${at}.rollout_percentage`, { required: false })
+  })
+}
+
+/** A percentage lies between 0 and 100, fractions allowed. */
+function percentageIssues(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
+  if (value === undefined || value === null) {
+    return options.required ? [issue(path, 'required', 'A percentage is needed.')] : []
+  }
+  const percentage = numberOf(value)
+  if (percentage === undefined) return [issue(path, 'invalid', 'A percentage must be a number.')]
+  if (percentage >= 0 && percentage <= 100) return []
+  return [issue(path, 'invalid_input', 'A percentage lies between 0 and 100.')]
+}
+
+function objectOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
+  return value === undefined || value === null || isJsonObject(value)
+    ? []
+    : [issue(path, 'invalid', 'Must be an object or null.')]
+}
+
+function booleanOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
+  return value === undefined || value === null || typeof value === 'boolean'
+    ? []
+    : [issue(path, 'invalid', 'Must be true, false or null.')]
+}
+
+function textOrNull(value: JsonValue | undefined, path: string): FlagIssue[] {
+  return value === undefined || value === null || typeof value === 'string'
+    ? []
+    : [issue(path, 'invalid', 'Must be text or null.')]
+}
+
+function isOneOf(list: readonly string[], value: string): boolean {
+  return list.includes(value)
+}
+
+function issue(path: string, code: FlagIssueCode, message: string): FlagIssue {
+  return { path, code, message }
+}

@@ -1,0 +1,181 @@
+// Which cohorts refer to which: those that somebody asks for are read once, put in an order in which each comes after the
+// ones it refers to, and the ones that can never be resolved are named. Takes time in proportion to what is reached.
+// Source: docs/wire/evaluation.md 5.11.
+
+import type { Cohort } from '../definitions/cohort.ts'
+import { type CohortTree, readCohortTree } from '../definitions/cohort-tree.ts'
+import { UnreadableFilters } from '../definitions/flag-filters.ts'
+
+/** Why a flag that reaches the cohort fails. Where several apply, the first in this order. */
+export const cohortFaults = [
+  'cohort_filters_parsing_error',
+  'dependency_not_found_cohort',
+  'dependency_cycle_cohort',
+] as const
+export type CohortFault = (typeof cohortFaults)[number]
+
+export interface CohortNode {
+  readonly cohort: Cohort
+  /** Null when the cohort is static, cannot be read, or describes nothing. */
+  readonly tree: CohortTree | null
+  /** Why it cannot be read. */
+  readonly unreadable: string | null
+  /** Its own, or one of a cohort that it refers to. */
+  readonly fault: CohortFault | null
+  /** A flag is tested here or in a cohort that it refers to; also true when that was not found out. */
+  readonly reachesFlags: boolean
+}
+
+type OpenNode = { -readonly [Field in keyof CohortNode]: CohortNode[Field] }
+
+const noIds: readonly number[] = []
+
+export class CohortGraph {
+  private readonly cohorts: ReadonlyMap<number, Cohort>
+  private readonly nodes = new Map<number, OpenNode>()
+  private readonly flagIdsOf = new Map<number, readonly number[]>()
+
+  /** @param cohorts the ones that exist: not deleted, of one project. */
+  constructor(cohorts: readonly Cohort[]) {
+    this.cohorts = new Map(cohorts.map(cohort => [cohort.id, cohort]))
+  }
+
+  /** Undefined when there is no such cohort, or when it was not reached. */
+  node(id: number): CohortNode | undefined {
+    return this.nodes.get(id)
+  }
+
+  /** The cohorts that were not reached before: those without a fault first, each after the ones that it refers to. */
+  reach(id: number): readonly CohortNode[] {
+    const reached = this.readFrom(id)
+    const dependents = new Map<number, OpenNode[]>()
+    for (const node of reached) {
+      for (const other of cohortIdsOf(node)) {
+        const known = dependents.get(other)
+        if (known === undefined) dependents.set(other, [node])
+        else known.push(node)
+      }
+    }
+    for (const fault of cohortFaults) {
+      spread(
+        fault,
+        reached.filter(node => node.fault === null && this.faultHere(node) === fault),
+        dependents,
+      )
+    }
+    const ordered = this.inOrder(reached, dependents)
+    const done = new Set(ordered)
+    for (const node of reached) if (node.fault === null && !done.has(node)) node.fault = 'dependency_cycle_cohort'
+    return [...ordered, ...reached.filter(node => node.fault !== null)]
+  }
+
+  /** Ids of the flags that a cohort and those it refers to test. It has to be reached. */
+  flagIdsFrom(id: number): readonly number[] {
+    const known = this.flagIdsOf.get(id)
+    if (known !== undefined) return known
+    const flagIds = new Set<number>()
+    const seen = new Set<number>()
+    const open = [id]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const node = this.nodes.get(next)
+      if (node === undefined || !node.reachesFlags || seen.has(next)) continue
+      seen.add(next)
+      for (const flagId of node.tree?.flagIds ?? noIds) flagIds.add(flagId)
+      for (const cohortId of cohortIdsOf(node)) open.push(cohortId)
+    }
+    const ids = flagIds.size === 0 ? noIds : [...flagIds]
+    this.flagIdsOf.set(id, ids)
+    return ids
+  }
+
+  private readFrom(id: number): OpenNode[] {
+    const reached: OpenNode[] = []
+    const open = [id]
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const cohort = this.cohorts.get(next)
+      if (cohort === undefined || this.nodes.has(next)) continue
+      const node = readNode(cohort)
+      this.nodes.set(next, node)
+      reached.push(node)
+      for (const other of cohortIdsOf(node)) open.push(other)
+    }
+    return reached
+  }
+
+  /** What is wrong with a node itself, or with one that was reached earlier and that it refers to. */
+  private faultHere(node: OpenNode): CohortFault | null {
+    if (node.unreadable !== null) return 'cohort_filters_parsing_error'
+    let worst: number = cohortFaults.length
+    for (const id of cohortIdsOf(node)) {
+      const other = this.nodes.get(id)
+      const fault = other === undefined ? 'dependency_not_found_cohort' : other.fault
+      if (fault !== null) worst = Math.min(worst, cohortFaults.indexOf(fault))
+    }
+    return cohortFaults[worst] ?? null
+  }
+
+  /** What is left over is caught in a cycle. */
+  private inOrder(reached: readonly OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): OpenNode[] {
+    const isNew = new Set(reached)
+    const waiting = new Map<OpenNode, number>()
+    const ordered: OpenNode[] = []
+    for (const node of reached) {
+      if (node.fault !== null) continue
+      const openCount = cohortIdsOf(node).filter(id => isNew.has(this.nodes.get(id)!)).length
+      if (openCount === 0) ordered.push(node)
+      else waiting.set(node, openCount)
+    }
+    for (let next = 0; next < ordered.length; next++) {
+      const node = ordered[next]!
+      const { flagIds, cohortIds } = node.tree ?? { flagIds: noIds, cohortIds: noIds }
+      node.reachesFlags = flagIds.length > 0 || cohortIds.some(id => this.nodes.get(id)!.reachesFlags)
+      for (const dependent of dependents.get(node.cohort.id) ?? []) {
+        const left = waiting.get(dependent)
+        if (left === undefined) continue
+        if (left > 1) waiting.set(dependent, left - 1)
+        else {
+          waiting.delete(dependent)
+          ordered.push(dependent)
+        }
+      }
+    }
+    return ordered
+  }
+}
+
+type ReadFilters = Pick<CohortNode, 'tree' | 'unreadable'>
+
+/** Kept as long as the cohort itself, which lives on in newer definitions until it changes. */
+const readFiltersOf = new WeakMap<Cohort, ReadFilters>()
+
+function readNode(cohort: Cohort): OpenNode {
+  let read = readFiltersOf.get(cohort)
+  if (read === undefined) {
+    read = readFilters(cohort)
+    readFiltersOf.set(cohort, read)
+  }
+  return { cohort, ...read, fault: null, reachesFlags: true }
+}
+
+function readFilters(cohort: Cohort): ReadFilters {
+  if (cohort.isStatic) return { tree: null, unreadable: null }
+  try {
+    return { tree: readCohortTree(cohort.filters), unreadable: null }
+  } catch (cause) {
+    if (!(cause instanceof UnreadableFilters)) throw cause
+    return { tree: null, unreadable: cause.message }
+  }
+}
+
+function cohortIdsOf(node: CohortNode): readonly number[] {
+  return node.tree?.cohortIds ?? noIds
+}
+
+/** Gives the fault to these and to all that refer to them. */
+function spread(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): void {
+  for (let node = from.pop(); node !== undefined; node = from.pop()) {
+    if (node.fault !== null) continue
+    node.fault = fault
+    for (const dependent of dependents.get(node.cohort.id) ?? []) from.push(dependent)
+  }
+}

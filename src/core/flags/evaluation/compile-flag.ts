@@ -1,0 +1,132 @@
+// One stored flag turned into what an evaluation walks: tests in stored order, thresholds, bounds of variants, outcomes.
+// Done once per revision of a project; nothing of the stored JSON is looked at afterwards.
+
+import { isRawNumber, type JsonObject, ownValue } from '../../json.ts'
+import type { Flag } from '../definitions/flag.ts'
+import { filtersAsAsked, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
+import {
+  type CohortTest,
+  compileCohortFilter,
+  compileFilter,
+  type FilterCompiler,
+  filterWeight,
+} from './compile-filter.ts'
+import type { FilterTest } from './filter-test.ts'
+import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
+import type { PayloadText } from './flag-outcome.ts'
+import type { PersonKey } from './person-properties.ts'
+import { PreparedOutcomes } from './prepared-outcomes.ts'
+import { variantBounds } from './rollout.ts'
+
+/** Which id of a person is hashed. `continuity`: an override row, else the id before the login, else the distinct id. */
+export type Bucketing = 'distinct_id' | 'device_id' | 'continuity'
+
+export interface CompiledSet {
+  /** The group type whose key is hashed; null when the set is about persons. */
+  readonly groupTypeIndex: number | null
+  readonly tests: readonly FilterTest[]
+  readonly cohortTests: readonly CohortTest[]
+  /** Null when everybody is in, without hashing. */
+  readonly rolloutPercentage: number | null
+  /** Index of the variant that the set names, or -1: the hash decides. */
+  readonly variantIndex: number
+}
+
+export interface CompiledFlag {
+  readonly id: number
+  readonly key: string
+  readonly version: number
+  readonly hasExperiment: boolean
+  readonly runtime: 'all' | 'client' | 'server'
+  readonly contexts: readonly string[]
+  readonly bucketing: Bucketing
+  readonly groupTypeIndex: number | null
+  /** Null when the flag is no early access feature. */
+  readonly enrollmentKey: PersonKey | null
+  readonly holdoutPercentage: number | null
+  readonly sets: readonly CompiledSet[]
+  readonly variantBounds: readonly number[]
+  readonly earlyExit: boolean
+  readonly outcomes: PreparedOutcomes
+  readonly needs: FlagNeeds
+  /** Ids of the flags it tests, directly or through a cohort. */
+  readonly dependencyIds: readonly number[]
+  /** How long it may take, in units of one cheap flag: decides how often a long evaluation looks at the time. */
+  readonly weight: number
+}
+
+/** @throws UnreadableFilters when the stored definition has no readable shape. */
+export function compileFlag(flag: Flag, shared: Omit<FilterCompiler, 'needs' | 'dependencyIds'>): CompiledFlag {
+  const filters = readFilters(flag.filters)
+  const needs = new NeedsCollector()
+  const dependencyIds = new Set<number>()
+  const compiler = { ...shared, needs, dependencyIds }
+  const sets = filters.sets.map(set => compileSet(set, filters, compiler))
+  const enrollmentKey = filters.featureEnrollment ? shared.personKeys.key(`$feature_enrollment/${flag.key}`) : null
+  if (enrollmentKey !== null) needs.addPersonKey(enrollmentKey)
+  const bucketing = bucketingOf(flag, filters)
+  needs.continuity = flag.ensureExperienceContinuity
+  needs.hashKeyOverrides = bucketing === 'continuity' && sets.some(set => hashesPerson(set, filters))
+  return {
+    id: flag.id,
+    key: flag.key,
+    version: flag.version,
+    hasExperiment: flag.hasExperiment,
+    runtime:
+      flag.evaluationRuntime === 'client' || flag.evaluationRuntime === 'server' ? flag.evaluationRuntime : 'all',
+    contexts: flag.evaluationContexts,
+    bucketing,
+    groupTypeIndex: filters.groupTypeIndex,
+    enrollmentKey,
+    holdoutPercentage: filters.holdout?.exclusionPercentage ?? null,
+    sets,
+    variantBounds: variantBounds(filters.variants.map(variant => variant.rolloutPercentage)),
+    earlyExit: filters.earlyExit,
+    outcomes: new PreparedOutcomes({
+      variantKeys: filters.variants.map(variant => variant.key),
+      holdoutKey: filters.holdout === null ? null : `holdout-${filters.holdout.id}`,
+      payloadOf: valueKey => payloadText(filters.payloads, valueKey),
+    }),
+    needs,
+    dependencyIds: [...dependencyIds],
+    weight: weightOf(filters, sets),
+  }
+}
+
+function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompiler): CompiledSet {
+  const groupTypeIndex = set.groupTypeIndex === undefined ? flag.groupTypeIndex : set.groupTypeIndex
+  const asked = filtersAsAsked(set)
+  return {
+    groupTypeIndex,
+    tests: asked.others.map(filter => compileFilter(filter, groupTypeIndex, compiler)),
+    cohortTests: asked.cohorts.map(filter => compileCohortFilter(filter, compiler)),
+    rolloutPercentage: set.rolloutPercentage === 100 ? null : set.rolloutPercentage,
+    variantIndex: set.variant === null ? -1 : flag.variants.findIndex(variant => variant.key === set.variant),
+  }
+}
+
+/** Whether the id of a person decides something: a set that takes everybody, with one answer for all, asks for none. */
+function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
+  if (set.groupTypeIndex !== null) return false
+  return set.rolloutPercentage !== null || (set.variantIndex < 0 && variants.length > 0)
+}
+
+/** Source: docs/wire/evaluation.md 5.3. */
+function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
+  if (flag.bucketingIdentifier === 'device_id') return 'device_id'
+  return flag.ensureExperienceContinuity && filters.groupTypeIndex === null ? 'continuity' : 'distinct_id'
+}
+
+/** A text as it is stored, anything else as its JSON text: typed SDKs take nothing but strings. Source: docs/wire/evaluation.md 2.7. */
+export function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
+  const payload = ownValue(payloads, valueKey)
+  if (payload === undefined || payload === null || typeof payload === 'string') return payload
+  return isRawNumber(payload) ? payload.rawJSON : JSON.stringify(payload)
+}
+
+function weightOf(filters: StoredFilters, sets: readonly CompiledSet[]): number {
+  let weight = 1
+  for (const set of filters.sets) for (const filter of set.filters) weight += filterWeight(filter)
+  for (const { cohortTests } of sets) for (const { cohort } of cohortTests) if (cohort.ok) weight += cohort.value.weight
+  return weight
+}

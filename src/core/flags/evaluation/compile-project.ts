@@ -1,0 +1,187 @@
+// A project's definitions compiled for evaluation, once per revision. One unreadable definition drops that flag alone and
+// is named among the problems, for whoever holds the project to log once.
+
+import type { Project } from '../../project.ts'
+import type { Flag } from '../definitions/flag.ts'
+import { orderDependencies } from '../definitions/flag-dependencies.ts'
+import { UnreadableFilters } from '../definitions/flag-filters.ts'
+import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
+import { ProjectCohorts } from './compile-cohorts.ts'
+import { neverDecided } from './compile-filter.ts'
+import { type CompiledFlag, compileFlag } from './compile-flag.ts'
+import type { CompiledCohorts, ReachedCohort } from './compiled-cohort.ts'
+import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
+import type { PersonKeys } from './person-properties.ts'
+import { type CompilationMemory, type FlagEntry, isReusable, startCompilation } from './reused-flags.ts'
+
+export interface CompiledProject {
+  readonly project: Project
+  readonly revision: number
+  /** What all this was made of, for clients that evaluate by themselves. */
+  readonly definitions: ProjectDefinitions
+  /** The active flags by ascending id; undefined for one that cannot be read. A position in here names a flag. */
+  readonly flags: readonly (CompiledFlag | undefined)[]
+  readonly positionOfKey: ReadonlyMap<string, number>
+  /** Positions of the flags that can be answered, each after those it depends on; without those caught in a cycle. */
+  readonly order: readonly number[]
+  /** Per position: the positions it depends on. */
+  readonly dependencies: readonly (readonly number[])[]
+  /** Positions of flags that depend on one that does not exist. */
+  readonly missingDependency: ReadonlySet<number>
+  /** Every answer then says that not everything could be computed. */
+  readonly hasDependencyCycle: boolean
+  /** Some flag is for clients or for servers only. */
+  readonly hasRuntimeFlags: boolean
+  readonly hasContextFlags: boolean
+  /** Keys of all active flags with experience continuity on, those that cannot be evaluated included. */
+  readonly continuityFlagKeys: readonly string[]
+  readonly personKeys: PersonKeys
+  /** Those that some flag reaches are compiled. */
+  readonly cohorts: CompiledCohorts
+  /** How many answers an evaluation remembers: of tests that stand in several flags, and of cohorts. */
+  readonly sharedTestCount: number
+  /** By index; a hole is a type that does not exist. */
+  readonly groupTypeNames: readonly (string | undefined)[]
+  /** What all flags together may read. */
+  readonly needs: FlagNeeds
+  readonly readsGeoip: boolean
+  /** What whoever loads the project should log, once. */
+  readonly problems: readonly DefinitionProblem[]
+  /** Flags that were compiled for it; the others are taken over from the last one. */
+  readonly compiledFlagCount: number
+  /** For the next compilation. */
+  readonly memory: CompilationMemory
+}
+
+export interface DefinitionProblem {
+  readonly flagId: number
+  readonly flagKey: string
+  readonly message: string
+}
+
+/** @param previous of the same project: what did not change since is taken over from it. */
+export function compileProject(
+  definitions: ProjectDefinitions,
+  previous: CompiledProject | null = null,
+): CompiledProject {
+  const steps = compileProjectSteps(definitions, previous)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
+/** As `compileProject`, a flag a step: thousands of them would hold the event loop. */
+export function* compileProjectSteps(
+  definitions: ProjectDefinitions,
+  previous: CompiledProject | null = null,
+): Generator<undefined, CompiledProject> {
+  const { project } = definitions
+  const problems: DefinitionProblem[] = []
+  const existing = definitions.flags.filter(flag => !flag.deleted && !flag.hasEncryptedPayloads)
+  const active = existing.filter(flag => flag.active)
+  const positionOfId = new Map(active.map((flag, position) => [flag.id, position]))
+  for (const flag of existing) if (!flag.active) positionOfId.set(flag.id, neverDecided)
+  const settings = { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion }
+  const before = startCompilation(previous?.memory ?? null, settings, active.length)
+  const { personKeys, sharedTests } = before
+  const shared = { settings, personKeys, sharedTests, positionOfId }
+  const cohorts = new ProjectCohorts(definitions.cohorts, shared, before.cohorts)
+  const entries = new Map<number, FlagEntry>()
+  let compiledFlagCount = 0
+
+  const flagOf = (flag: Flag): CompiledFlag | undefined => {
+    const tell = (message: string) => problems.push({ flagId: flag.id, flagKey: flag.key, message })
+    const known = before.entries.get(flag.id)
+    if (known !== undefined && isReusable(known, flag, positionOfId, id => cohorts.reach(id, tell).cohort)) {
+      entries.set(flag.id, known)
+      known.problems.forEach(tell)
+      return known.compiled
+    }
+    compiledFlagCount++
+    const own: string[] = []
+    const reached: [id: number, cohort: ReachedCohort['cohort']][] = []
+    const reach: CompiledCohorts['reach'] = id => {
+      const found = cohorts.reach(id, tell)
+      reached.push([id, found.cohort])
+      return found
+    }
+    try {
+      const compiled = compileFlag(flag, { ...shared, cohorts: { reach }, problem: message => own.push(message) })
+      const positions = compiled.dependencyIds.map(id => positionOfId.get(id))
+      entries.set(flag.id, { flag, compiled, problems: own, positions, cohorts: reached })
+      own.forEach(tell)
+      return compiled
+    } catch (cause) {
+      // Whatever it is, the project's other flags (and other projects) go on.
+      own.forEach(tell)
+      const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
+      tell(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)
+      return undefined
+    }
+  }
+  const compiled: (CompiledFlag | undefined)[] = []
+  for (const flag of active) {
+    compiled.push(flagOf(flag))
+    yield
+  }
+  cohorts.forgetPrevious()
+  const unreadable = active.filter((_flag, position) => compiled[position] === undefined)
+  for (const flag of unreadable) positionOfId.delete(flag.id)
+  const { order, missing, cyclic } = orderDependencies(
+    compiled.map(flag => flag?.dependencyIds),
+    positionOfId,
+  )
+  const compiledCount = before.compiledCount + compiledFlagCount
+  const memory = { settings, personKeys, sharedTests, cohorts, entries, compiledCount }
+  const parts = { active, compiled, order, missing, cyclic, positionOfId, memory, compiledFlagCount, problems }
+  return assemble(definitions, parts)
+}
+
+interface Parts {
+  readonly active: readonly Flag[]
+  readonly compiled: readonly (CompiledFlag | undefined)[]
+  readonly order: readonly number[]
+  readonly missing: ReadonlySet<number>
+  readonly cyclic: ReadonlySet<number>
+  readonly positionOfId: ReadonlyMap<number, number>
+  readonly memory: CompilationMemory
+  readonly compiledFlagCount: number
+  readonly problems: readonly DefinitionProblem[]
+}
+
+function assemble(definitions: ProjectDefinitions, parts: Parts): CompiledProject {
+  const flags = parts.compiled
+  const answered = parts.order.map(position => flags[position]!)
+  const needs = unionOfNeeds(answered)
+  const groupTypeNames: (string | undefined)[] = []
+  for (const type of definitions.groupTypes) groupTypeNames[type.index] = type.name
+  return {
+    project: definitions.project,
+    revision: definitions.revision,
+    definitions,
+    flags,
+    positionOfKey: new Map(parts.order.map(position => [flags[position]!.key, position])),
+    order: parts.order,
+    dependencies: flags.map(flag => positionsOf(flag?.dependencyIds ?? [], parts)),
+    missingDependency: parts.missing,
+    hasDependencyCycle: parts.cyclic.size > 0,
+    hasRuntimeFlags: answered.some(flag => flag.runtime !== 'all'),
+    hasContextFlags: answered.some(flag => flag.contexts.length > 0),
+    continuityFlagKeys: parts.active.filter(flag => flag.ensureExperienceContinuity).map(flag => flag.key),
+    personKeys: parts.memory.personKeys,
+    cohorts: parts.memory.cohorts,
+    sharedTestCount: parts.memory.sharedTests.count,
+    groupTypeNames,
+    needs,
+    readsGeoip: parts.memory.personKeys.readsGeoip(),
+    problems: parts.problems,
+    compiledFlagCount: parts.compiledFlagCount,
+    memory: parts.memory,
+  }
+}
+
+function positionsOf(ids: readonly number[], parts: Parts): number[] {
+  const positions = ids.map(id => parts.positionOfId.get(id))
+  return positions.filter(position => position !== undefined && position !== neverDecided) as number[]
+}

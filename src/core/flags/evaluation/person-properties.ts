@@ -1,0 +1,124 @@
+// Which value a person property has in one evaluation: the request's, the GeoIP look-up's, the stored one, or one that is
+// derived. A look-up over the layers, never a merged copy, because most requests read a handful of keys.
+// Source: docs/wire/evaluation.md 5.8, 6.
+
+import type { JsonValue, PropertyBag } from '../../json.ts'
+
+/** A key that some flag reads, with everything about it that does not depend on the request. */
+export interface PersonKey {
+  readonly name: string
+  /** Place in the memory of one evaluation. */
+  readonly position: number
+  /** A name that every object answers for (`constructor`): only an own property counts. */
+  readonly isOnPrototype: boolean
+  readonly isDistinctId: boolean
+  readonly isGeoip: boolean
+  /** Read when this one is absent: `$os` and `$os_name` stand in for one another; `$initial_x` is copied from `x`. */
+  readonly substitute: PersonKey | null
+}
+
+export const geoipKeys = [
+  '$geoip_city_name',
+  '$geoip_country_name',
+  '$geoip_country_code',
+  '$geoip_continent_name',
+  '$geoip_continent_code',
+  '$geoip_postal_code',
+  '$geoip_time_zone',
+] as const
+
+const initialSources =
+  '$app_build $app_name $app_namespace $app_version $browser $browser_version $device_type $current_url $pathname $os ' +
+  '$os_version $referring_domain $referrer $screen_height $screen_width $viewport_height $viewport_width ' +
+  '$raw_user_agent utm_source utm_medium utm_campaign utm_content utm_term gclid gad_source gclsrc dclid gbraid wbraid ' +
+  'fbclid msclkid twclid li_fat_id mc_cid igshid ttclid rdt_cid epik qclid sccid irclid _kx'
+const initialSourceOf = new Map(
+  initialSources.split(' ').map(name => [`$initial_${name.startsWith('$') ? name.slice(1) : name}`, name]),
+)
+const twinOf = new Map([
+  ['$os', '$os_name'],
+  ['$os_name', '$os'],
+])
+
+/** Collects the keys that a project's flags read; one object per key, numbered from 0. */
+export class PersonKeys {
+  private readonly known = new Map<string, PersonKey>()
+  private allNames: ReadonlySet<string> | null = null
+
+  get count(): number {
+    return this.known.size
+  }
+
+  /** All names that may be read of a stored person, those that stand in for others among them. */
+  names(): ReadonlySet<string> {
+    if (this.allNames === null) {
+      const names = new Set(this.known.keys())
+      for (let { substitute } of this.known.values())
+        for (; substitute !== null; substitute = substitute.substitute) names.add(substitute.name)
+      this.allNames = names
+    }
+    return this.allNames
+  }
+
+  readsGeoip(): boolean {
+    return geoipKeys.some(name => this.known.has(name))
+  }
+
+  key(name: string): PersonKey {
+    return this.known.get(name) ?? this.add(name)
+  }
+
+  private add(name: string): PersonKey {
+    this.allNames = null
+    const source = initialSourceOf.get(name)
+    const twin = twinOf.get(name)
+    let substitute: PersonKey | null = null
+    if (source !== undefined) substitute = this.key(source)
+    else if (twin !== undefined) substitute = { ...plainKey(twin), position: -1, substitute: null }
+    const key = { ...plainKey(name), position: this.known.size, substitute }
+    this.known.set(name, key)
+    return key
+  }
+}
+
+function plainKey(name: string): Omit<PersonKey, 'position' | 'substitute'> {
+  return {
+    name,
+    isOnPrototype: name in Object.prototype,
+    isDistinctId: name === 'distinct_id',
+    isGeoip: (geoipKeys as readonly string[]).includes(name),
+  }
+}
+
+/** The layers of one evaluation. `stored` null: nothing is stored, or the request wants it left aside. */
+export interface PersonLayers {
+  readonly request: PropertyBag
+  readonly geoip: PropertyBag | null
+  readonly distinctId: string
+}
+
+/**
+ * The value that the request alone decides (its own property, the GeoIP look-up, its distinct id), or undefined when what
+ * is stored has to be asked.
+ */
+export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonValue | undefined {
+  const own = readProperty(layers.request, key)
+  if (key.isGeoip && layers.geoip !== null && (own === undefined || own === null)) {
+    const located = readProperty(layers.geoip, key)
+    if (located !== undefined) return located
+  }
+  if (own !== undefined) return own
+  return key.isDistinctId && layers.distinctId !== '' ? layers.distinctId : undefined
+}
+
+/** The layer that gave `requestedProperty` its value, found by asking again with layers taken away. */
+export function requestedLayer(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
+  const value = requestedProperty(layers, key)
+  const withoutId = { ...layers, distinctId: '' }
+  if (requestedProperty({ ...withoutId, geoip: null }, key) === value) return 'request'
+  return requestedProperty(withoutId, key) === value ? 'geoip' : 'distinct_id'
+}
+
+export function readProperty(bag: PropertyBag, key: PersonKey): JsonValue | undefined {
+  return key.isOnPrototype && !Object.hasOwn(bag, key.name) ? undefined : bag[key.name]
+}

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { flagFromJson } from '../../../../tests/support/decide-server.ts'
+import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../../../../tests/support/definition-builders.ts'
+import { allFlags, aSubject } from '../../../../tests/support/evaluation-subject.ts'
+import { aCohort, aProject } from '../../../../tests/support/state-builders.ts'
+import type { JsonObject } from '../../json.ts'
+import { ok } from '../../result.ts'
+import { emptyDefinitions, type ProjectDefinitions } from '../definitions/project-definitions.ts'
+import { type CompiledProject, compileProject } from './compile-project.ts'
+import { evaluateFlags, FlagEvaluation } from './evaluate-flags.ts'
+
+interface World {
+  /** Id → what the private API would store. */
+  flags: Map<number, JsonObject>
+  cohorts: Map<number, JsonObject>
+  timezone: string
+}
+
+/** As a store hands them out: new objects each time. */
+function definitionsOf({ flags, cohorts, timezone }: World): ProjectDefinitions {
+  const copy = <T>(value: T): T => structuredClone(value)
+  return {
+    ...emptyDefinitions(aProject({ timezone }), 1),
+    flags: [...flags]
+      .sort(([a], [b]) => a - b)
+      .map(([id, flag]) => flagFromJson({ ...copy(flag), id, key: `flag-${id}` })),
+    cohorts: [...cohorts]
+      .sort(([a], [b]) => a - b)
+      .map(([id, { is_static, ...filters }]) => aCohort({ id, isStatic: is_static === true, filters: copy(filters) })),
+  }
+}
+
+const emptyWorld = (): World => ({ flags: new Map(), cohorts: new Map(), timezone: 'UTC' })
+const on = (...properties: readonly unknown[]) => ({ filters: flagOn(...properties) }) as unknown as JsonObject
+const cohortOf = (...values: readonly unknown[]) => treeOf({ type: 'AND', values }) as unknown as JsonObject
+
+function answersOf(project: CompiledProject) {
+  const subjects = ['free', 'pro', 'pro "x"'].flatMap(plan =>
+    [new Set<number>(), new Set([1, 2, 3])].map(staticIds =>
+      aSubject({ personProperties: { plan, day: '2026-01-01' }, staticCohortIds: ok(staticIds) }),
+    ),
+  )
+  return subjects.map(subject => {
+    const { outcomes } = evaluateFlags(project, allFlags, subject)
+    return project.flags.map((flag, position) => {
+      const { slot: _, ...outcome } = { slot: 0, ...outcomes[position] }
+      return [flag?.key, outcome]
+    })
+  })
+}
+
+function assertSame(reused: CompiledProject, fresh: CompiledProject): void {
+  assert.deepEqual(answersOf(reused), answersOf(fresh))
+  for (const field of [
+    'order',
+    'dependencies',
+    'missingDependency',
+    'hasDependencyCycle',
+    'continuityFlagKeys',
+  ] as const)
+    assert.deepEqual(reused[field], fresh[field], field)
+  assert.deepEqual(new Map(reused.positionOfKey), new Map(fresh.positionOfKey))
+  const told = ({ problems }: CompiledProject) =>
+    problems.map(({ flagKey, message }) => `${flagKey}: ${message}`).sort()
+  assert.deepEqual(told(reused), told(fresh))
+  const namesOf = ({ needs }: CompiledProject) => [...needs.personKeys].map(({ name }) => name).sort()
+  assert.deepEqual(namesOf(reused), namesOf(fresh))
+}
+
+const ids = fc.integer({ min: 1, max: 6 })
+const filters = fc.array(
+  fc.oneof(
+    fc.constantFrom<unknown>(
+      pro,
+      { key: 'plan', type: 'person', value: 'free', operator: 'exact' },
+      { key: 'plan', type: 'person', value: '(', operator: 'regex' },
+      { key: 'day', type: 'person', value: '2026-01-01', operator: 'is_date_exact' },
+      { key: 'plan', type: 'person', value: 'x', operator: 'no such operator' },
+    ),
+    ids.map(id => cohortFilter(id) as unknown),
+    ids.map(id => flagFilter(id) as unknown),
+  ),
+  { maxLength: 3 },
+)
+const edits = fc.oneof(
+  fc.record({ edit: fc.constant('flag' as const), id: ids, filters, active: fc.boolean() }),
+  fc.record({ edit: fc.constant('cohort' as const), id: ids, filters }),
+  fc.record({ edit: fc.constantFrom('no flag' as const, 'no cohort' as const, 'static cohort' as const), id: ids }),
+  fc.record({ edit: fc.constant('timezone' as const), timezone: fc.constantFrom('UTC', 'Asia/Kolkata') }),
+)
+
+function apply(world: World, edit: typeof edits extends fc.Arbitrary<infer T> ? T : never): void {
+  switch (edit.edit) {
+    case 'flag':
+      world.flags.set(edit.id, { ...on(...edit.filters), active: edit.active })
+      break
+    case 'cohort':
+      world.cohorts.set(edit.id, cohortOf(...edit.filters))
+      break
+    case 'static cohort':
+      world.cohorts.set(edit.id, { is_static: true })
+      break
+    case 'no flag':
+      world.flags.delete(edit.id)
+      break
+    case 'no cohort':
+      world.cohorts.delete(edit.id)
+      break
+    case 'timezone':
+      world.timezone = edit.timezone
+  }
+}
+
+describe('a project that is compiled again', () => {
+  it('is what it would be from scratch, whatever was edited', () => {
+    fc.assert(
+      fc.property(fc.array(edits, { minLength: 2, maxLength: 25 }), list => {
+        const world = emptyWorld()
+        let project: CompiledProject | null = null
+        for (const edit of list) {
+          apply(world, edit)
+          project = compileProject(definitionsOf(world), project)
+          assertSame(project, compileProject(definitionsOf(world)))
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  it('compiles a new flag and nothing else, however many there are', () => {
+    const world = emptyWorld()
+    for (let id = 1; id <= 1_000; id++) world.flags.set(id, on(pro, cohortFilter(1), flagFilter(Math.max(1, id - 1))))
+    world.cohorts.set(1, cohortOf(pro))
+    const first = compileProject(definitionsOf(world))
+    assert.equal(first.compiledFlagCount, 1_000)
+    world.flags.set(1_001, on(pro))
+    const second = compileProject(definitionsOf(world), first)
+    assert.equal(second.compiledFlagCount, 1)
+    world.flags.set(500, on())
+    const third = compileProject(definitionsOf(world), second)
+    assert.equal(third.compiledFlagCount, 1)
+    assert.equal(third.flags[0], first.flags[0])
+  })
+
+  it('looks into no flag or cohort that is the very object of before', () => {
+    const world = emptyWorld()
+    for (let id = 1; id <= 100; id++) world.flags.set(id, on(pro, cohortFilter(1)))
+    world.cohorts.set(1, cohortOf(cohortFilter(2))).set(2, cohortOf(pro))
+    let readCount = 0
+    const counted = <T extends { filters: JsonObject }>(item: T): T => {
+      const { filters } = item
+      return Object.defineProperty(item, 'filters', {
+        enumerable: true,
+        get: () => {
+          readCount++
+          return filters
+        },
+      })
+    }
+    const definitions = definitionsOf(world)
+    const before = { ...definitions, flags: definitions.flags.map(counted), cohorts: definitions.cohorts.map(counted) }
+    const first = compileProject(before)
+    assert.ok(readCount >= 102, `${readCount} read at first`)
+
+    readCount = 0
+    world.flags.set(101, on(pro, cohortFilter(1)))
+    const { flags } = definitionsOf(world)
+    const second = compileProject({ ...before, flags: [...before.flags, counted(flags.at(-1)!)] }, first)
+    assert.equal(second.compiledFlagCount, 1)
+    assert.equal(readCount, 1, 'the new flag alone')
+    assertSame(second, compileProject(definitionsOf(world)))
+  })
+
+  it('compiles the flags that reach a cohort which changed, directly or not, and no others', () => {
+    const world = emptyWorld()
+    world.cohorts
+      .set(1, cohortOf(pro))
+      .set(2, cohortOf(cohortFilter(1)))
+      .set(3, cohortOf(pro))
+    world.flags
+      .set(1, on(cohortFilter(1)))
+      .set(2, on(cohortFilter(2)))
+      .set(3, on(cohortFilter(3)))
+      .set(4, on(pro))
+    const first = compileProject(definitionsOf(world))
+    world.cohorts.set(1, cohortOf({ ...pro, value: 'free' }))
+    const second = compileProject(definitionsOf(world), first)
+    assert.equal(second.compiledFlagCount, 2)
+    assertSame(second, compileProject(definitionsOf(world)))
+    assert.equal(compileProject(definitionsOf(world), second).compiledFlagCount, 0)
+  })
+
+  it('compiles the flags whose tested flags moved', () => {
+    const world = emptyWorld()
+    world.flags
+      .set(1, on())
+      .set(2, on())
+      .set(3, on(flagFilter(2)))
+      .set(4, on(flagFilter(1)))
+      .set(5, on())
+    const first = compileProject(definitionsOf(world))
+    world.flags.set(2, { ...on(), active: false })
+    const second = compileProject(definitionsOf(world), first)
+    assert.equal(second.compiledFlagCount, 1)
+    assertSame(second, compileProject(definitionsOf(world)))
+  })
+
+  it('does not gather what nobody reads any more', () => {
+    const world = emptyWorld()
+    let project = compileProject(definitionsOf(world))
+    for (let n = 0; n < 1_000; n++) {
+      world.flags.set(1, on({ ...pro, key: `key ${n}` }))
+      project = compileProject(definitionsOf(world), project)
+    }
+    assert.ok(project.personKeys.count <= 110, String(project.personKeys.count))
+  })
+
+  it('leaves an evaluation that is under way its answers', () => {
+    const world = emptyWorld()
+    world.flags.set(1, on(pro))
+    const first = compileProject(definitionsOf(world))
+    const evaluation = new FlagEvaluation(first, null, aSubject({ personProperties: { plan: 'pro' } }))
+    // The second flag with the same test gives it a place, which the first project's answers do not have.
+    world.flags.set(2, on(pro))
+    compileProject(definitionsOf(world), first)
+    evaluation.advance(() => false)
+    assert.equal(evaluation.outcomes[0]?.kind, 'on')
+  })
+})

@@ -1,0 +1,146 @@
+// Texts without their case, and texts within texts: in linear time, since property values come from the public and may be
+// millions of characters long, and with a memory for the last long one, since many filters test the same property.
+
+import { type JsonValue, textOf } from '../../json.ts'
+
+/** Folding shorter texts again costs less than remembering them. */
+const longTextChars = 1_024
+
+/** Text forms of lists, objects and kept literals: a property is tested by many filters, and a large one takes long. */
+const knownTexts = new WeakMap<object, string>()
+
+export function propertyText(value: JsonValue): string {
+  if (typeof value !== 'object' || value === null) return textOf(value)
+  let text = knownTexts.get(value)
+  if (text === undefined) {
+    text = textOf(value)
+    knownTexts.set(value, text)
+  }
+  return text
+}
+
+/** The text form in lower case. Never shorter than the text form itself. */
+export function foldedText(value: JsonValue): string {
+  return foldLong(typeof value === 'string' ? value : propertyText(value), lowerCase)
+}
+
+/** The text form with A–Z alone in lower case: `É` stays `É`. */
+export function asciiFoldedText(value: JsonValue): string {
+  return foldLong(typeof value === 'string' ? value : propertyText(value), asciiFold)
+}
+
+interface Fold {
+  (text: string): string
+  /** The long text that was folded last, and what came out. */
+  lastText: string
+  lastFolded: string
+}
+
+const lowerCase: Fold = Object.assign((text: string) => text.toLowerCase(), { lastText: '', lastFolded: '' })
+
+const notAscii = /[^\0-\x7f]/
+const upperAscii = /[A-Z]/
+
+const asciiFold: Fold = Object.assign(
+  (text: string) => {
+    if (text.length > longTextChars) return asciiFoldLong(text)
+    const lower = text.toLowerCase()
+    if (lower === text) return text // nothing to fold, the usual case
+    return notAscii.test(text) ? text.replace(/[A-Z]+/g, letters => letters.toLowerCase()) : lower
+  },
+  { lastText: '', lastFolded: '' },
+)
+
+function foldLong(text: string, fold: Fold): string {
+  if (text.length <= longTextChars) return fold(text)
+  if (text !== fold.lastText) {
+    fold.lastFolded = fold(text)
+    fold.lastText = text
+  }
+  return fold.lastFolded
+}
+
+/** Code unit by code unit: a replacement per letter takes ten times as long. */
+function asciiFoldLong(text: string): string {
+  if (!upperAscii.test(text)) return text
+  if (!notAscii.test(text)) return text.toLowerCase()
+  const units = unitsOf(text)
+  for (let index = 0; index < units.length; index++) {
+    const unit = units[index]!
+    if (unit >= 0x41 && unit <= 0x5a) units[index] = unit + 0x20
+  }
+  return Buffer.from(units.buffer).toString('utf16le')
+}
+
+/** The engine's own search is linear for parts of this length; of longer ones it may compare all at every position. */
+const quickPartChars = 128
+const quickProduct = 1_000_000
+/** As many characters are looked through between two looks at the time: a millisecond at most. */
+const charsPerStep = 256 * 1024
+
+/** The answer comes at once or in steps, so that the caller can stop in between. */
+export type MaybeSteps = boolean | Generator<void, boolean>
+
+/** `text.includes(part)`, in linear time for any two texts. */
+export function containsText(text: string, part: string): MaybeSteps {
+  return isQuick(text, part) ? text.includes(part) : containsInSteps(text, part)
+}
+
+/** Whether one of the parts stands in the text. */
+export function containsAny(text: string, parts: readonly string[]): MaybeSteps {
+  return text.length * parts.length <= charsPerStep && parts.every(part => isQuick(text, part))
+    ? parts.some(part => text.includes(part))
+    : containsAnyInSteps(text, parts)
+}
+
+function isQuick(text: string, part: string): boolean {
+  return part.length <= quickPartChars || part.length > text.length || text.length * part.length <= quickProduct
+}
+
+function* containsAnyInSteps(text: string, parts: readonly string[]): Generator<void, boolean> {
+  let chars = 0
+  for (const part of parts) {
+    if (isQuick(text, part) ? text.includes(part) : yield* containsInSteps(text, part)) return true
+    chars += text.length
+    if (chars < charsPerStep) continue
+    chars = 0
+    yield
+  }
+  return false
+}
+
+/** Knuth, Morris and Pratt's search. */
+function* containsInSteps(text: string, part: string): Generator<void, boolean> {
+  const wanted = unitsOf(part)
+  const borders = bordersOf(wanted)
+  let matched = 0
+  for (let from = 0; from < text.length; from += charsPerStep) {
+    if (from > 0) yield
+    const units = unitsOf(text.slice(from, from + charsPerStep))
+    for (let at = 0; at < units.length; at++) {
+      const unit = units[at]!
+      while (matched > 0 && wanted[matched] !== unit) matched = borders[matched - 1]!
+      if (wanted[matched] === unit && ++matched === wanted.length) return true
+    }
+  }
+  return false
+}
+
+/** Per length of a beginning: the longest shorter beginning that it ends with. */
+function bordersOf(part: Uint16Array): Int32Array {
+  const borders = new Int32Array(part.length)
+  let border = 0
+  for (let at = 1; at < part.length; at++) {
+    const unit = part[at]!
+    while (border > 0 && part[border] !== unit) border = borders[border - 1]!
+    if (part[border] === unit) border++
+    borders[at] = border
+  }
+  return borders
+}
+
+function unitsOf(text: string): Uint16Array<ArrayBuffer> {
+  const units = new Uint16Array(text.length)
+  Buffer.from(units.buffer).write(text, 'utf16le')
+  return units
+}

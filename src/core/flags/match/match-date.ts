@@ -1,0 +1,123 @@
+// Instants out of what people write into date filters and properties: RFC 3339, dates and wall times of the project's
+// zone, epoch seconds, and `-7d`. Kept in nanoseconds, because `is_date_exact` compares all of them.
+// Source: docs/wire/evaluation.md 5.9.2.
+
+import { isRawNumber, type JsonValue } from '../../json.ts'
+import { parseFloatText } from './float-text.ts'
+
+/** Epoch nanoseconds. */
+type Instant = bigint
+
+export type DateFilter =
+  | { readonly kind: 'fixed'; readonly instant: Instant }
+  /** Depends on now: looked up once per evaluation. */
+  | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
+
+const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
+const zonedForm = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]| ?([+-])(\d\d):(\d\d))$/
+const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
+
+/** Null when the value is no date in any of the readable shapes. */
+export function parseDateFilter(value: JsonValue, timezone: string): DateFilter | null {
+  if (typeof value !== 'string') return null
+  const relative = relativeForm.exec(value)
+  if (relative !== null) return relativeFilter(Number(relative[1]), relative[2] as Unit, timezone)
+  const instant = parseInstant(value, timezone)
+  return instant === null ? null : { kind: 'fixed', instant }
+}
+
+/** The instant a property names, or null. Numbers and numeric texts are epoch seconds. */
+export function dateOfProperty(value: JsonValue, timezone: string): Instant | null {
+  if (typeof value === 'string') {
+    const seconds = parseFloatText(value)
+    return seconds === null ? parseInstant(value, timezone) : instantOfSeconds(seconds, value)
+  }
+  if (typeof value === 'number') return instantOfSeconds(value, String(value))
+  return isRawNumber(value) ? instantOfSeconds(Number(value.rawJSON), value.rawJSON) : null
+}
+
+type Unit = 'h' | 'd' | 'w' | 'm' | 'y'
+
+function relativeFilter(count: number, unit: Unit, timezone: string): DateFilter {
+  let lastNowMs = Number.NaN
+  let lastInstant: Instant | null = null
+  return {
+    kind: 'relative',
+    at: nowMs => {
+      if (nowMs !== lastNowMs) {
+        lastNowMs = nowMs
+        lastInstant = stepBack(nowMs, count, unit, timezone)
+      }
+      return lastInstant
+    },
+  }
+}
+
+/** On the zone's wall clock; month and year steps one by one, the day cut to the month's length at each. */
+function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): Instant | null {
+  let wall = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(timezone).toPlainDateTime()
+  if (unit === 'h') wall = wall.subtract({ hours: count })
+  else if (unit === 'd') wall = wall.subtract({ days: count })
+  else if (unit === 'w') wall = wall.subtract({ weeks: count })
+  else {
+    for (let left = count; left > 0; ) {
+      // From the 28th down no month cuts the day, and the rest is one step.
+      const taken = wall.day <= 28 ? left : 1
+      wall = wall.subtract(unit === 'm' ? { months: taken } : { years: taken })
+      left -= taken
+    }
+  }
+  return instantOfWall(wall, timezone)
+}
+
+function parseInstant(text: string, timezone: string): Instant | null {
+  const zoned = zonedForm.exec(text)
+  if (zoned !== null) {
+    const atUtc = utcMs(zoned[1]!, zoned[2]!, zoned[3]!, zoned[4]!, zoned[5]!, zoned[6]!)
+    const offsetMinutes = zoned[8] === undefined ? 0 : Number(zoned[9]) * 60 + Number(zoned[10])
+    if (atUtc === null || Number(zoned[9] ?? 0) > 23 || Number(zoned[10] ?? 0) > 59) return null
+    const epochMs = atUtc - (zoned[8] === '-' ? -offsetMinutes : offsetMinutes) * 60_000
+    return BigInt(epochMs) * 1_000_000n + fractionNs(zoned[7])
+  }
+  const wall = wallForm.exec(text)
+  if (wall === null) return null
+  const atUtc = utcMs(wall[1]!, wall[2]!, wall[3]!, wall[4] ?? '0', wall[5] ?? '0', wall[6] ?? '0')
+  if (atUtc === null) return null
+  if (timezone === 'UTC') return BigInt(atUtc) * 1_000_000n + fractionNs(wall[7])
+  const plain = Temporal.Instant.fromEpochMilliseconds(atUtc).toZonedDateTimeISO('UTC').toPlainDateTime()
+  const instant = instantOfWall(plain, timezone)
+  return instant === null ? null : instant + fractionNs(wall[7])
+}
+
+/** Null for a wall time that a clock change skips; the earlier instant for one that comes twice. */
+function instantOfWall(wall: Temporal.PlainDateTime, timezone: string): Instant | null {
+  const zoned = wall.toZonedDateTime(timezone, { disambiguation: 'earlier' })
+  return zoned.toPlainDateTime().equals(wall) ? zoned.epochNanoseconds : null
+}
+
+/** Epoch ms of the parts read as UTC; null for a 30 February, a 25th hour or a second 60. */
+function utcMs(year: string, month: string, day: string, hour: string, minute: string, second: string): number | null {
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return null
+  const date = new Date(0)
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day))
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return null
+  return date.setUTCHours(Number(hour), Number(minute), Number(second), 0)
+}
+
+function fractionNs(digits: string | undefined): bigint {
+  return digits === undefined ? 0n : BigInt(digits.slice(0, 9).padEnd(9, '0'))
+}
+
+/** Beyond this many seconds either way there is no calendar date that anyone compares with (the year 262143). */
+const secondsMax = 8.21e12
+
+/** To the nanosecond; a negative number is floored to the second, `nan` is 1970, an infinity or a far number no date. */
+function instantOfSeconds(seconds: number, literal: string): Instant | null {
+  if (Number.isNaN(seconds)) return 0n
+  if (Math.abs(seconds) > secondsMax) return null
+  if (seconds < 0) return BigInt(Math.floor(seconds)) * 1_000_000_000n
+  const plain = /^\+?(\d+)(?:\.(\d*))?$/.exec(literal)
+  if (plain !== null) return BigInt(plain[1]!) * 1_000_000_000n + fractionNs(plain[2])
+  const whole = Math.floor(seconds)
+  return BigInt(whole) * 1_000_000_000n + BigInt(Math.round((seconds - whole) * 1e9))
+}

@@ -1,0 +1,67 @@
+// Why a filter that did not hold could not have held, in words: its value or the property's cannot be compared that way.
+// For explanations only; what holds is decided in `match-property.ts`, and the same readers of numbers, dates and versions
+// are asked here. Source: docs/wire/evaluation.md 5.9.
+
+import { type JsonValue, textOf } from '../../json.ts'
+import { propertyText } from './fold-text.ts'
+import { dateOfProperty, parseDateFilter } from './match-date.ts'
+import { compileMatch, type MatchSettings, numericValue } from './match-property.ts'
+import { compileSemver, parseSemver, semverOperators } from './match-semver.ts'
+import { subjectBytesMax } from './regex-dialect.ts'
+
+export interface FilterValues {
+  readonly operator: string
+  readonly filter: JsonValue
+  /** Undefined when the subject has no such property. */
+  readonly property: JsonValue | undefined
+}
+
+/** @returns null when the two could be compared, and simply differ. */
+export function matchNote({ operator, filter, property }: FilterValues, settings: MatchSettings): string | null {
+  if (operator === 'is_set' || operator === 'is_not_set') return null
+  if (operator === 'in' || operator === 'not_in') return `"${operator}" works on cohorts only`
+  if (operator === 'flag_evaluates_to') return '"flag_evaluates_to" works on flags only'
+  if (filter === null) return 'a filter without a value never matches'
+  const unusable = filterNote(operator, filter, settings)
+  if (unusable !== null) return unusable
+  return property === undefined ? null : propertyNote(operator, property, settings)
+}
+
+const numberOperators = ['gt', 'gte', 'lt', 'lte']
+
+function filterNote(operator: string, filter: JsonValue, settings: MatchSettings): string | null {
+  if (operator === 'regex' || operator === 'not_regex') {
+    const problem = compileMatch(operator, filter, settings)?.problem
+    return problem === undefined ? null : `never matches: ${problem}`
+  }
+  if (numberOperators.includes(operator))
+    return numericValue(filter) === null ? "the filter's value is no number" : null
+  if (operator === 'between' || operator === 'not_between') return isRange(filter) ? null : rangeNote
+  if (operator.startsWith('is_date_'))
+    return parseDateFilter(filter, settings.timezone) === null ? "the filter's value is no date" : null
+  const semver = semverOperators.find(name => name === operator)
+  if (semver === undefined) return null
+  return compileSemver(semver, textOf(filter)) === null ? "the filter's value is no version" : null
+}
+
+const rangeNote = "the filter's value is no range: two numbers, the smaller one first"
+
+function isRange(filter: JsonValue): boolean {
+  if (!Array.isArray(filter) || filter.length !== 2) return false
+  const [min, max] = filter.map(numericValue)
+  return min !== null && max !== null && min! <= max!
+}
+
+function propertyNote(operator: string, property: JsonValue, { timezone }: MatchSettings): string | null {
+  if (numberOperators.includes(operator) || operator.endsWith('between')) {
+    const number = numericValue(property)
+    return number === null || Number.isNaN(number) ? "the property's value is no number" : null
+  }
+  if (operator.startsWith('is_date_'))
+    return dateOfProperty(property, timezone) === null ? "the property's value is no date" : null
+  if ((semverOperators as readonly string[]).includes(operator))
+    return parseSemver(propertyText(property)) === null ? "the property's value is no version" : null
+  if (operator !== 'regex' && operator !== 'not_regex') return null
+  const isTooLong = Buffer.byteLength(propertyText(property), 'utf8') > subjectBytesMax
+  return isTooLong ? 'a value of more than 16 KiB never matches a pattern' : null
+}

@@ -1,0 +1,220 @@
+// The one table of property operators: what each makes of a filter's value when a definition is compiled, and what it
+// answers for a property that is absent. Where the property comes from is the caller's business.
+// Source: docs/wire/evaluation.md 5.9.
+
+import { isRawNumber, type JsonValue, textOf } from '../../json.ts'
+import { parseFloatText } from './float-text.ts'
+import { asciiFoldedText, containsAny, containsText, foldedText, propertyText } from './fold-text.ts'
+import { dateOfProperty, parseDateFilter } from './match-date.ts'
+import { compileSemver, type SemverOperator, semverOperators } from './match-semver.ts'
+import { compileFlagRegex, type FlagRegex } from './regex-dialect.ts'
+
+export interface MatchSettings {
+  /** IANA name: dates without a zone are read in it. */
+  readonly timezone: string
+  readonly propertyMatchingVersion: 1 | 2
+}
+
+/** A test that takes long, in steps of less than a millisecond. */
+export type MatchSteps = Generator<void, boolean>
+
+export interface CompiledMatch {
+  /** Whether a property with this value matches, or the steps to find out; `nowMs` only moves relative dates. */
+  readonly matches: (value: JsonValue, nowMs: number) => boolean | MatchSteps
+  /** The answer for a property that is not there. */
+  readonly whenAbsent: boolean
+  /** Why the filter can never match, for the project's log: an invalid pattern, say. */
+  readonly problem?: string
+}
+
+type Matches = CompiledMatch['matches']
+type QuickMatches = (value: JsonValue, nowMs: number) => boolean
+
+interface Operator {
+  readonly whenAbsent: boolean
+  /** Turns the filter's value (never null) into a test; text = why no value can ever match. */
+  readonly compile: (filter: JsonValue, settings: MatchSettings) => Matches | string
+}
+
+const never: Matches = () => false
+
+const operators = new Map<string, Operator>([
+  ['exact', { whenAbsent: false, compile: compileExact }],
+  ['is_not', { whenAbsent: true, compile: (filter, settings) => negate(compileExact(filter, settings)) }],
+  ['icontains', { whenAbsent: false, compile: filter => compileContains(filter, true) }],
+  ['not_icontains', { whenAbsent: true, compile: filter => compileContains(filter, false) }],
+  ['icontains_multi', { whenAbsent: false, compile: filter => compileContainsAny(filter, true) }],
+  ['not_icontains_multi', { whenAbsent: true, compile: filter => compileContainsAny(filter, false) }],
+  ['starts_with', { whenAbsent: false, compile: compileStartsWith }],
+  ['not_starts_with', { whenAbsent: true, compile: filter => negate(compileStartsWith(filter)) }],
+  ['ends_with', { whenAbsent: false, compile: compileEndsWith }],
+  ['not_ends_with', { whenAbsent: true, compile: filter => negate(compileEndsWith(filter)) }],
+  ['regex', { whenAbsent: false, compile: filter => compileRegex(filter, true) }],
+  ['not_regex', { whenAbsent: true, compile: filter => compileRegex(filter, false) }],
+  ['gt', { whenAbsent: false, compile: filter => compileComparison(filter, (own, bound) => own > bound) }],
+  ['gte', { whenAbsent: false, compile: filter => compileComparison(filter, (own, bound) => own >= bound) }],
+  ['lt', { whenAbsent: false, compile: filter => compileComparison(filter, (own, bound) => own < bound) }],
+  ['lte', { whenAbsent: false, compile: filter => compileComparison(filter, (own, bound) => own <= bound) }],
+  ['between', { whenAbsent: false, compile: filter => compileBetween(filter, true) }],
+  ['not_between', { whenAbsent: true, compile: filter => compileBetween(filter, false) }],
+  [
+    'is_date_exact',
+    { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own === bound) },
+  ],
+  [
+    'is_date_before',
+    { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own < bound) },
+  ],
+  ['is_date_after', { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own > bound) }],
+  // On cohort and flag filters only; on a property they are known, and never match.
+  ['in', { whenAbsent: false, compile: () => never }],
+  ['not_in', { whenAbsent: false, compile: () => never }],
+  ['flag_evaluates_to', { whenAbsent: false, compile: () => never }],
+  ...semverOperators.map(name => [name, { whenAbsent: false, compile: semverCompiler(name) }] as const),
+])
+
+/** Every operator that a stored definition may name; another one makes it unreadable. Source: docs/wire/evaluation.md 4.2. */
+export const operatorNames: readonly string[] = ['is_set', 'is_not_set', ...operators.keys()]
+
+/** @returns null for an operator that does not exist. */
+export function compileMatch(operator: string, filter: JsonValue, settings: MatchSettings): CompiledMatch | null {
+  if (operator === 'is_set') return { matches: () => true, whenAbsent: false }
+  if (operator === 'is_not_set') return { matches: never, whenAbsent: true }
+  const known = operators.get(operator)
+  if (known === undefined) return null
+  if (filter === null) return { matches: never, whenAbsent: false }
+  const matches = known.compile(filter, settings)
+  if (typeof matches === 'string') return { matches: never, whenAbsent: known.whenAbsent, problem: matches }
+  return { matches, whenAbsent: known.whenAbsent }
+}
+
+function negate(matches: QuickMatches): QuickMatches {
+  return (value, nowMs) => !matches(value, nowMs)
+}
+
+function compileExact(filter: JsonValue, settings: MatchSettings): QuickMatches {
+  const isEmptyList = Array.isArray(filter) && filter.length === 0
+  if (isEmptyList || (settings.propertyMatchingVersion === 1 && isBooleanLike(filter))) {
+    const wanted = isTruthy(filter)
+    return value => isTruthy(value) === wanted
+  }
+  if (Array.isArray(filter)) {
+    const wanted = new Set(filter.map(foldedText))
+    let charsMax = 0
+    for (const text of wanted) charsMax = Math.max(charsMax, text.length)
+    return value => !isLongerThan(charsMax, value) && wanted.has(foldedText(value))
+  }
+  const wanted = foldedText(filter)
+  return value => value === wanted || (!isLongerThan(wanted.length, value) && foldedText(value) === wanted)
+}
+
+/** Folding makes no text shorter, and a long one takes long to fold. */
+function isLongerThan(chars: number, value: JsonValue): boolean {
+  return typeof value === 'string' && value.length > chars
+}
+
+function isBooleanLike(value: JsonValue): boolean {
+  if (typeof value === 'boolean') return true
+  if (typeof value === 'string') return /^(?:true|false)$/i.test(value)
+  return Array.isArray(value) && value.every(isBooleanLike)
+}
+
+function isTruthy(value: JsonValue): boolean {
+  if (typeof value === 'boolean') return value
+  if (typeof value === 'string') return value.length === 4 && value.toLowerCase() === 'true'
+  return Array.isArray(value) && value.every(isTruthy)
+}
+
+function compileContains(filter: JsonValue, wanted: boolean): Matches {
+  const part = asciiFoldedText(filter)
+  return value => {
+    const found = containsText(asciiFoldedText(value), part)
+    return typeof found === 'boolean' ? found === wanted : answerTo(found, wanted)
+  }
+}
+
+function compileContainsAny(filter: JsonValue, wanted: boolean): Matches {
+  const parts = (Array.isArray(filter) ? filter : [filter]).map(asciiFoldedText)
+  return value => {
+    const found = containsAny(asciiFoldedText(value), parts)
+    return typeof found === 'boolean' ? found === wanted : answerTo(found, wanted)
+  }
+}
+
+function* answerTo(found: MatchSteps, wanted: boolean): MatchSteps {
+  return (yield* found) === wanted
+}
+
+function compileStartsWith(filter: JsonValue): QuickMatches {
+  const start = asciiFoldedText(filter)
+  return value => asciiFoldedText(value).startsWith(start)
+}
+
+function compileEndsWith(filter: JsonValue): QuickMatches {
+  const end = asciiFoldedText(filter)
+  return value => asciiFoldedText(value).endsWith(end)
+}
+
+/** An invalid pattern and an over-long subject answer false either way. */
+function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
+  const regex = compileFlagRegex(textOf(filter))
+  if (!regex.ok) return `the pattern cannot be used: ${regex.error}`
+  return value => {
+    const text = propertyText(value)
+    return regex.value.isSlow(text) ? findLater(regex.value, text, wanted) : regex.value.find(text) === wanted
+  }
+}
+
+/** The regular expression engine cannot be interrupted, so the caller looks at the time before. */
+function* findLater(regex: FlagRegex, text: string, wanted: boolean): MatchSteps {
+  yield
+  return regex.find(text) === wanted
+}
+
+/** The double that a number or a numeric text stands for; null otherwise. */
+export function numericValue(value: JsonValue): number | null {
+  if (typeof value === 'number') return value
+  if (typeof value === 'string') return parseFloatText(value)
+  return isRawNumber(value) ? Number(value.rawJSON) : null
+}
+
+function compileComparison(filter: JsonValue, holds: (own: number, bound: number) => boolean): Matches {
+  const bound = numericValue(filter)
+  if (bound === null) return never
+  return value => {
+    const own = numericValue(value)
+    return own !== null && holds(own, bound)
+  }
+}
+
+function compileBetween(filter: JsonValue, wanted: boolean): Matches {
+  if (!Array.isArray(filter) || filter.length !== 2) return never
+  const min = numericValue(filter[0]!)
+  const max = numericValue(filter[1]!)
+  if (min === null || max === null || !(min <= max)) return never
+  return value => {
+    const own = numericValue(value)
+    return own !== null && !Number.isNaN(own) && (own >= min && own <= max) === wanted
+  }
+}
+
+function compileDate(
+  filter: JsonValue,
+  { timezone }: MatchSettings,
+  holds: (own: bigint, bound: bigint) => boolean,
+): Matches {
+  const date = parseDateFilter(filter, timezone)
+  if (date === null) return never
+  return (value, nowMs) => {
+    const bound = date.kind === 'fixed' ? date.instant : date.at(nowMs)
+    const own = bound === null ? null : dateOfProperty(value, timezone)
+    return own !== null && bound !== null && holds(own, bound)
+  }
+}
+
+function semverCompiler(operator: SemverOperator): Operator['compile'] {
+  return filter => {
+    const test = compileSemver(operator, textOf(filter))
+    return test === null ? never : value => test(propertyText(value))
+  }
+}

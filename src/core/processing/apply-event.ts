@@ -1,0 +1,186 @@
+// One event against the chunk's working copy: its person and groups after it, and the row it becomes. Rules that concern
+// one subject live beside that subject (`persons/`, `groups/`); the order of the steps is decided here.
+
+import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
+import type { CapturedEvent } from '../events/captured-event.ts'
+import { type DropReason, findDrop } from '../events/event-drops.ts'
+import { PropertiesDraft } from '../events/properties-draft.ts'
+import type { StoredEvent } from '../events/stored-event.ts'
+import { shownText } from '../events/warning-types.ts'
+import type { JsonObject } from '../json.ts'
+import { noKeys } from '../persons/profile.ts'
+import type { Project } from '../project.ts'
+import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
+import type { ProjectState, WorkingPerson } from './chunk-state.ts'
+import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
+import { applyGroupEvent, groupEventNames, groupIdentityOf } from './group-update.ts'
+import type { ParsedEvent } from './parse-chunk.ts'
+import { type MergeRequest, mergeEventNames, mergeRequestOf } from './person-merge.ts'
+import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
+import { unsetKeys } from './person-update.ts'
+import { snapshotJson } from './snapshot.ts'
+import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './thin-flag-calls.ts'
+
+export interface EventContext {
+  readonly state: ProjectState
+  readonly warn: RaiseWarning
+  readonly geoipOf: GeoipOf
+  /** The event's merge has lost against other writers every time, so the event goes on without it. */
+  readonly mergeIsLost: boolean
+  readonly flagCalls: FlagCalls
+}
+
+export type AppliedEvent =
+  | { readonly kind: 'stored'; readonly row: StoredEvent }
+  | { readonly kind: 'dropped'; readonly reason: DropReason }
+  /** Says nothing that a stored one of its kind does not. */
+  | { readonly kind: 'thinned'; readonly call: ThinnedCall }
+  /** With what processing added it is larger than a row may be. */
+  | { readonly kind: 'too_large' }
+
+/** Source: docs/wire/ingestion.md 6.1, 6.2, 6.8. */
+export function applyEvent(context: EventContext, item: ParsedEvent): AppliedEvent {
+  const { state, warn } = context
+  const { event, properties } = item
+  const use = profileUseOf(event, properties, state.project)
+  const drop = findDrop(event, properties, state.project, use === 'personless')
+  if (drop !== null) {
+    if (drop.warning !== null) warn(drop.reason, drop.warning)
+    return { kind: 'dropped', reason: drop.reason }
+  }
+  const thins = state.project.ingestion.thinsFlagCalls && isFlagCall(event, properties)
+  if (thins && context.flagCalls.isRepeat(event, properties))
+    return { kind: 'thinned', call: thinnedCallOf(event, properties) }
+  warnOfOddities(event, properties, use, warn)
+  const keys = Object.keys(properties)
+  const draft = new PropertiesDraft(event.propertiesJson, properties)
+  const geoip = addAddress(state.project, context.geoipOf, item, draft)
+  const maps = addPersonMaps(item, keys, geoip, use, draft)
+  const person = tieToPerson(context, item, use, maps)
+  if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)
+  const row = buildStoredEvent(state, item, keys, use, person, draft, warn)
+  warnOfRefusedGroupType(state, event, warn)
+  if (!isTooLarge(row)) {
+    if (thins) context.flagCalls.noteStored(event, properties)
+    return { kind: 'stored', row }
+  }
+  warn('message_size_too_large', idsOf(event))
+  return { kind: 'too_large' }
+}
+
+function profileUseOf(event: CapturedEvent, properties: JsonObject, project: Project): ProfileUse {
+  if (event.personProcessingForcedOff) return 'forced_off'
+  if (properties.$process_person_profile === false || project.ingestion.personProcessingOptOut) return 'personless'
+  return event.lane === 'ai' ? 'read_only' : 'full'
+}
+
+const dayMs = 86_400_000
+const divergenceMsMax = 3 * dayMs
+
+function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: ProfileUse, warn: RaiseWarning): void {
+  const { uuid, timestampMs } = event
+  const wish = properties.$process_person_profile
+  if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
+    warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: shownText(wish) })
+  // Imports bring ids of the day on which they are made.
+  if (uuid[14] !== '7' || event.lane === 'historical') return
+  const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
+  const apartMs = Math.abs(uuidMs - timestampMs)
+  if (apartMs > divergenceMsMax)
+    warn('event_uuid_timestamp_divergent', {
+      ...idsOf(event),
+      lib: shownText(properties.$lib ?? ''),
+      eventTimestamp: new Date(timestampMs).toISOString(),
+      uuidTimestamp: new Date(uuidMs).toISOString(),
+      divergenceDays: Math.round(apartMs / dayMs),
+    })
+}
+
+function idsOf({ uuid, name, distinctId }: CapturedEvent): JsonObject {
+  return { eventUuid: uuid, event: name, distinctId }
+}
+
+/** What a message of the log may take, for a row as well. Source: docs/wire/ingestion.md 9. */
+function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain }: StoredEvent): boolean {
+  const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
+  // A UTF-16 unit is at most three bytes: only large rows are measured.
+  if ((propertiesJson.length + personPropertiesJson.length + elementsChain.length) * 3 <= bytesMax) return false
+  const bytes =
+    Buffer.byteLength(propertiesJson) + Buffer.byteLength(personPropertiesJson) + Buffer.byteLength(elementsChain)
+  return bytes > bytesMax
+}
+
+/** `person_created_at` of an event without a person. Source: docs/wire/ingestion.md 6.2. */
+const noPersonCreatedAtMs = 5_000
+const upgradeAfterMs = 60_000
+
+function tieToPerson(context: EventContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): RowPerson {
+  const { state, warn } = context
+  const { event, properties } = item
+  if (use === 'full') {
+    const { person, isTooLarge } = applyPersonEvent(
+      state,
+      {
+        distinctId: event.distinctId,
+        merge: mergeOf(context, item),
+        set: maps.set,
+        setOnce: maps.setOnce,
+        unset: properties.$unset === undefined ? noKeys : unsetOf(item),
+        timestampMs: event.timestampMs,
+        uuid: event.uuid,
+        importJobId: event.importJobId,
+        historical: event.lane === 'historical',
+        writesKnownPersons: event.name !== '$exception',
+        writesFilteredKeys: event.name === '$set' || mergeEventNames.has(event.name),
+      },
+      warn,
+    )
+    return shownPerson(person, 'full', snapshotJson(person, isTooLarge ? null : maps.set))
+  }
+  const known = use === 'forced_off' ? undefined : state.findPerson(event.distinctId)
+  if (known === undefined) {
+    if (use !== 'forced_off') state.rememberPersonless(event.distinctId)
+    const uuid = state.uuidOf(event.distinctId)
+    const mode = use === 'read_only' ? 'full' : 'propertyless'
+    return { uuid, createdAtMs: noPersonCreatedAtMs, mode, propertiesJson: '{}' }
+  }
+  if (use === 'read_only') return shownPerson(known, 'full', snapshotJson(known, null))
+  const mayUpgrade = !state.project.ingestion.personProcessingOptOut
+  const upgrades = mayUpgrade && event.timestampMs > known.createdAtMs + upgradeAfterMs
+  return shownPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
+}
+
+function mergeOf({ mergeIsLost }: EventContext, { event, properties }: ParsedEvent): MergeRequest | null {
+  const merge = mergeRequestOf(event.name, properties)
+  return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
+}
+
+function unsetOf({ event, properties }: ParsedEvent): readonly string[] {
+  return groupEventNames.has(event.name) ? noKeys : unsetKeys(properties.$unset)
+}
+
+function shownPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJson: string): RowPerson {
+  return { uuid: person.uuid, createdAtMs: person.createdAtMs, mode, propertiesJson }
+}
+
+/** One warning an event: it may name thousands of types. Source: docs/wire/ingestion.md 6.7; ours. */
+function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
+  const refused = state.takeRefusedGroupType()
+  if (refused !== null)
+    warn('group_type_refused', { ...idsOf(event), groupType: shownText(refused.name), why: refused.why })
+}
+
+function describeGroup({ state, warn }: EventContext, { event, properties }: ParsedEvent): void {
+  const identity = groupIdentityOf(properties)
+  if (identity === null) return
+  const warning = applyGroupEvent(state, {
+    ...identity,
+    set: properties.$group_set,
+    timestampMs: event.timestampMs,
+    uuid: event.uuid,
+    importJobId: event.importJobId,
+    historical: event.lane === 'historical',
+  })
+  if (warning === null) return
+  warn(warning, { ...idsOf(event), groupType: identity.typeName, groupKey: identity.key })
+}

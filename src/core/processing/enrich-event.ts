@@ -1,0 +1,99 @@
+// What processing adds to an event: its address and where that is, and the maps that describe the person. The stored text
+// gets them through the draft; applying the maps to the person is `persons/`.
+
+import type { PropertiesDraft } from '../events/properties-draft.ts'
+import type { GeoipProperties } from '../geoip.ts'
+import type { JsonObject } from '../json.ts'
+import type { Project } from '../project.ts'
+import { groupEventNames, isTruthy } from './group-update.ts'
+import { aliasedOs, clientMap, liftPersonMaps, overlay } from './mapped-properties.ts'
+import type { ParsedEvent } from './parse-chunk.ts'
+
+/** What to add for an address, or null. */
+export type GeoipOf = (address: string) => GeoipProperties | null
+
+/** How an event is tied to a person. `read_only`: an AI event, which reads the person and writes nothing. */
+export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
+
+/**
+ * `$ip`, `$sent_at` and what is known of the address. An import has no address of its own, whatever its lane: the
+ * sender's would put every imported event where the importer runs.
+ * Source: docs/wire/ingestion.md 6.8, 7; docs/wire/import.md 3.8.
+ */
+export function addAddress(
+  project: Project,
+  geoipOf: GeoipOf,
+  item: ParsedEvent,
+  draft: PropertiesDraft,
+): GeoipProperties | null {
+  const { event, properties } = item
+  if (event.sentAtMs !== null) draft.set('$sent_at', instantText(event.sentAtMs))
+  const isImported = event.historicalMigration
+  const sent = properties.$ip
+  let address = typeof sent === 'string' ? sent : ''
+  if (sent === undefined || !isTruthy(sent)) {
+    address = event.ip
+    if (address !== '' && !isImported && !project.anonymizeIps) draft.set('$ip', address)
+  }
+  if (project.anonymizeIps) draft.remove('$ip')
+  if (isImported || !project.geoipEnabled || address === '') return null
+  if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
+  const geoip = geoipOf(address)
+  if (geoip !== null) for (const key of Object.keys(geoip.event)) draft.set(key, geoip.event[key]!)
+  return geoip
+}
+
+/** The latest answer of `instantText`: the events of a request were sent at the same time. */
+let lastInstant = { timeMs: 0, text: '1970-01-01T00:00:00Z' }
+
+/** RFC 3339 in UTC; a whole second has no fraction. */
+function instantText(timeMs: number): string {
+  if (timeMs === lastInstant.timeMs) return lastInstant.text
+  const precise = new Date(timeMs).toISOString()
+  const text = precise.endsWith('.000Z') ? `${precise.slice(0, -5)}Z` : precise
+  lastInstant = { timeMs, text }
+  return text
+}
+
+export interface UpdateMaps {
+  readonly set: JsonObject | null
+  readonly setOnce: JsonObject | null
+}
+
+const noMaps: UpdateMaps = { set: null, setOnce: null }
+
+/** The person maps, as the stored event shows them and as the person gets them. Source: docs/wire/ingestion.md 6.6, 6.7, 7. */
+export function addPersonMaps(
+  item: ParsedEvent,
+  keys: readonly string[],
+  geoip: GeoipProperties | null,
+  use: ProfileUse,
+  draft: PropertiesDraft,
+): UpdateMaps {
+  const { event, properties } = item
+  const isMapped = event.name !== '$snapshot' && event.name !== '$performance_event'
+  const os = isMapped ? aliasedOs(properties) : undefined
+  if (os !== undefined) draft.set('$os', os)
+  if (use !== 'full' || groupEventNames.has(event.name)) {
+    draft.remove('$set')
+    draft.remove('$set_once')
+    if (use !== 'read_only') draft.remove('$unset')
+    return noMaps
+  }
+  const clientSet = clientMap(properties.$set, item.set)
+  const clientSetOnce = clientMap(properties.$set_once, item.setOnce)
+  const lifted = isMapped ? liftPersonMaps(properties, keys, clientSet, clientSetOnce) : null
+  const set = withGeoip(lifted === null ? clientSet : lifted.set, geoip?.set)
+  const setOnce = withGeoip(lifted === null ? clientSetOnce : lifted.setOnce, geoip?.setOnce)
+  if (set !== null && set !== properties.$set) draft.set('$set', set)
+  if (setOnce !== null && setOnce !== properties.$set_once) draft.set('$set_once', setOnce)
+  return { set, setOnce }
+}
+
+/** A look-up overwrites what the client says of its own place. */
+function withGeoip(map: JsonObject | null, geoip: JsonObject | undefined): JsonObject | null {
+  if (geoip === undefined) return map
+  const merged = { ...map }
+  overlay(merged, geoip)
+  return merged
+}

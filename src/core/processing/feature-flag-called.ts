@@ -1,0 +1,30 @@
+// Which properties of a `$feature_flag_called` event are worth storing. Such events are many and alike; unless the answer
+// was a variant, whose analysis may break down by anything, only these are kept.
+
+import type { JsonObject } from '../json.ts'
+import { mappedProperties } from './mapped-properties.ts'
+
+const keptPrefixes = ['$feature/', '$initial_', '$session_entry_']
+const keptKeys = new Set([
+  ...`$feature_flag $feature_flag_response $feature_flag_id $feature_flag_version $feature_flag_reason
+    $feature_flag_request_id $feature_flag_evaluated_at $feature_flag_error $feature_flag_payload
+    $feature_flag_definitions_loaded_at $feature_flag_bootstrapped_response $feature_flag_bootstrapped_payload
+    $feature_flag_original_response $feature_flag_original_payload locally_evaluated $used_bootstrap_value
+    $active_feature_flags $lib $lib_version $set $set_once $unset $groups $group_0 $group_1 $group_2 $group_3 $group_4
+    $insert_id $sent_at $device_id $session_id $window_id $is_identified $user_id $anon_distinct_id $host $screen_name $ip
+    $geoip_city_name $geoip_subdivision_2_name $geoip_subdivision_2_code $geoip_subdivision_1_name
+    $geoip_subdivision_1_code $geoip_country_name $geoip_country_code $geoip_continent_name $geoip_continent_code
+    $geoip_postal_code $geoip_latitude $geoip_longitude $geoip_time_zone $device $device_name $device_model
+    $device_manufacturer $channel_type $event_type $session_duration $start_timestamp $entry_current_url
+    $pageview_id`.split(/\s+/),
+  ...mappedProperties.keys(),
+])
+
+/** Whether the event's other properties are left out. Source: docs/wire/ingestion.md 6.9 (3). */
+export function isStripped(eventName: string, properties: JsonObject): boolean {
+  return eventName === '$feature_flag_called' && typeof properties.$feature_flag_response !== 'string'
+}
+
+export function isKeptWhenStripped(key: string): boolean {
+  return keptKeys.has(key) || keptPrefixes.some(prefix => key.startsWith(prefix))
+}

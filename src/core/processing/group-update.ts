@@ -1,0 +1,110 @@
+// What an event says about groups: the group that a `$groupidentify` describes, and the groups that any event names in
+// `$groups`. Person processing and the stored row are settled elsewhere.
+
+import type { WarningType } from '../events/warning-types.ts'
+import type { Group } from '../groups/group.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
+import { isSameJson } from '../json-equal.ts'
+import { emptyProfile, noKeys, type Profile, ProfileDraft } from '../persons/profile.ts'
+import type { ProjectState } from './chunk-state.ts'
+import { applyImportUpdate } from './import-update.ts'
+import { exceedsPersonLimit } from './person-update.ts'
+
+/** SDKs send the first, the service description names the second; both update the group. Source: docs/wire/ingestion.md 6.7. */
+export const groupEventNames: ReadonlySet<string> = new Set(['$groupidentify', '$group_identify'])
+export const groupKeyLengthMax = 400
+const typeNameLengthMax = 400
+
+export interface GroupIdentity {
+  readonly typeName: string
+  readonly key: string
+}
+
+/** The group that a group event is about; null when type or key is missing, then the event is an ordinary one. */
+export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
+  const typeName = ownValue(properties, '$group_type')
+  if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
+  const key = groupKeyOf(properties)
+  return key === null ? null : { typeName: storable(typeName), key }
+}
+
+/** The key that a group event names, of whatever type it is; null when there is none. */
+export function groupKeyOf(properties: JsonObject): string | null {
+  const key = ownValue(properties, '$group_key')
+  return key === undefined || !isTruthy(key) ? null : storable(textOf(key))
+}
+
+export interface GroupEvent extends GroupIdentity {
+  /** `$group_set` as sent; undefined = `{}`. */
+  readonly set: JsonValue | undefined
+  readonly timestampMs: number
+  readonly uuid: string
+  readonly importJobId: number
+  readonly historical: boolean
+}
+
+/**
+ * Creates or updates the group in the working copy.
+ * @returns the type of the warning to raise, or null. Source: docs/wire/ingestion.md 6.7; docs/wire/import.md 3.4 R8.
+ */
+export function applyGroupEvent(state: ProjectState, event: GroupEvent): WarningType | null {
+  const sent = event.set ?? null
+  if (sent !== null && !isJsonObject(sent)) return 'invalid_group_set'
+  const set = sent ?? {}
+  const typeIndex = state.groupTypeIndex(event.typeName)
+  if (typeIndex === undefined) return null
+  const before = state.findGroup(typeIndex, event.key)
+  const changed = event.historical
+    ? applyImportUpdate(before ?? emptyProfile, { ...event, set, setOnce: null, unset: noKeys })
+    : applyLiveSet(before ?? emptyProfile, set)
+  const profile = changed ?? before ?? emptyProfile
+  if (changed !== null && exceedsPersonLimit(JSON.stringify(profile.properties)))
+    return 'group_properties_size_violation'
+  if (before === null) state.saveGroup(createGroup(state.project.id, typeIndex, event, profile))
+  else {
+    const createdAtMs = event.historical ? Math.min(before.createdAtMs, event.timestampMs) : before.createdAtMs
+    if (changed === null && createdAtMs === before.createdAtMs) return null
+    const { properties, marks } = profile
+    state.saveGroup({ ...before, properties, marks, createdAtMs, version: before.version + 1 })
+  }
+  return null
+}
+
+function createGroup(projectId: number, typeIndex: number, event: GroupEvent, { properties, marks }: Profile): Group {
+  const { key, timestampMs } = event
+  return { projectId, typeIndex, key, properties, marks, createdAtMs: timestampMs, version: 1 }
+}
+
+/** A shallow merge; values are compared deeply, so that sending the same again changes nothing. */
+function applyLiveSet(before: Profile, set: JsonObject): Profile | null {
+  const draft = new ProfileDraft(before)
+  for (const key of Object.keys(set)) {
+    if (!isSameJson(ownValue(before.properties, key), set[key])) draft.setProperty(key, set[key]!)
+    draft.removeMark(key)
+  }
+  return draft.result()
+}
+
+/** Type index → value as sent, for the resolvable types in `$groups`; new types take the free indexes in order. */
+export function resolveGroups(state: ProjectState, groups: JsonValue | undefined): Map<number, JsonValue> | null {
+  if (groups === undefined || !isJsonObject(groups)) return null
+  let resolved: Map<number, JsonValue> | null = null
+  for (const typeName of Object.keys(groups)) {
+    if (typeName === '' || typeName.length > typeNameLengthMax) continue
+    const typeIndex = state.groupTypeIndex(storable(typeName))
+    if (typeIndex === undefined) continue
+    resolved ??= new Map()
+    resolved.set(typeIndex, ownValue(groups, typeName)!)
+  }
+  return resolved
+}
+
+export function isTruthy(value: JsonValue): boolean {
+  const number = numberOf(value)
+  return number === undefined ? Boolean(value) : number !== 0 && !Number.isNaN(number)
+}
+
+/** Stores keep well-formed texts without NUL. Source: docs/wire/ingestion.md 2.2, 6.7. */
+function storable(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
+}

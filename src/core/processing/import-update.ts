@@ -1,0 +1,67 @@
+// Property updates from the historical lane: an import never overwrites a live value, and any order of the same import
+// gives the same profile. Persons and groups alike. What a single property remembers is in `import-registers.ts`.
+
+import { type JsonValue, ownValue } from '../json.ts'
+import { type ChangedProfile, type Profile, ProfileDraft, type ProfileUpdate } from '../persons/profile.ts'
+import { type ImportRegisters, joinRegisters, noRegisters, registersOf, shownRegisters } from './import-registers.ts'
+
+/**
+ * Applies one event of an import. Keys with a live value (unmarked, or marked `live_once`) are never touched.
+ * @returns null when nothing changes. Source: docs/wire/import.md 3.4 R3–R6, R8.
+ */
+export function applyImportUpdate(before: Profile, update: ProfileUpdate): ChangedProfile | null {
+  const draft = new ProfileDraft(before)
+  const { timestampMs, uuid, importJobId, set, setOnce } = update
+  if (setOnce !== null)
+    for (const key of Object.keys(setOnce))
+      join(draft, key, { importJobId, latest: null, once: { timestampMs, uuid, value: setOnce[key]! } })
+  if (set !== null)
+    for (const key of Object.keys(set))
+      join(draft, key, { importJobId, latest: { kind: 'set', timestampMs, uuid, value: set[key]! }, once: null })
+  for (const key of update.unset)
+    join(draft, key, { importJobId, latest: { kind: 'unset', timestampMs, uuid }, once: null })
+  return draft.result()
+}
+
+/**
+ * The properties of two persons that become one: the survivor's value wins, except that a live value wins over an
+ * import's, and what an import wrote to both is joined. Source: docs/wire/ingestion.md 6.4; docs/wire/import.md 3.4.
+ */
+export function mergeProfiles(survivor: Profile, other: Profile): Profile {
+  const draft = new ProfileDraft(survivor)
+  const keys = new Set([...Object.keys(other.properties), ...Object.keys(other.marks)])
+  for (const key of keys) {
+    const otherValue = ownValue(other.properties, key)
+    const otherMark = Object.hasOwn(other.marks, key) ? other.marks[key] : undefined
+    if (isLive(draft, key)) continue
+    if (otherMark === undefined || otherMark.kind === 'live_once') {
+      if (otherValue === undefined) continue
+      draft.setProperty(key, otherValue)
+      if (otherMark === undefined) draft.removeMark(key)
+      else draft.setMark(key, otherMark)
+    } else join(draft, key, registersOf(otherMark, otherValue))
+  }
+  return draft.result() ?? survivor
+}
+
+function isLive(draft: ProfileDraft, key: string): boolean {
+  const kind = draft.mark(key)?.kind
+  return Object.hasOwn(draft.properties, key) && (kind === undefined || kind === 'live_once')
+}
+
+function join(draft: ProfileDraft, key: string, added: ImportRegisters): void {
+  if (isLive(draft, key)) return
+  const mark = draft.mark(key)
+  const value = ownValue(draft.properties, key)
+  const before = mark === undefined || mark.kind === 'live_once' ? noRegisters : registersOf(mark, value)
+  const joined = joinRegisters(before, added)
+  if (joined === before) return
+  const shown = shownRegisters(joined)
+  draft.setMark(key, shown.mark)
+  show(draft, key, value, shown.value)
+}
+
+function show(draft: ProfileDraft, key: string, before: JsonValue | undefined, after: JsonValue | undefined): void {
+  if (after === undefined) draft.removeProperty(key)
+  else if (after !== before) draft.setProperty(key, after)
+}

@@ -1,0 +1,156 @@
+// The person that an event belongs to, after the event: found, created, linked and updated in the chunk's working copy.
+// Every event with a profile ends here; at most one write per event, so a person's version counts events that changed it.
+
+import { shownText } from '../events/warning-types.ts'
+import type { JsonObject } from '../json.ts'
+import { emptyProfile, putBack } from '../persons/profile.ts'
+import type { ProjectState, WorkingPerson } from './chunk-state.ts'
+import { linkDistinctIds, type MergeRequest } from './person-merge.ts'
+import { applyPersonUpdate, createProfile, creatorKey, exceedsPersonLimit, type PersonUpdate } from './person-update.ts'
+import { textAfterChange } from './snapshot.ts'
+
+export interface PersonEvent extends PersonUpdate {
+  readonly distinctId: string
+  readonly merge: MergeRequest | null
+  /** False: properties are written only to a person that the event makes. Source: docs/wire/ingestion.md 6.3, 6.6. */
+  readonly writesKnownPersons: boolean
+}
+
+/** Characters of JSON text. Smaller persons are copied sooner than it is noted what changed. */
+const inPlaceFromLength = 4_096
+
+export type RaiseWarning = (type: string, details: JsonObject) => void
+
+export interface PersonOutcome {
+  readonly person: WorkingPerson
+  /** What the event wanted to write would not fit: the person has the properties it had. */
+  readonly isTooLarge: boolean
+}
+
+/** Source: docs/wire/ingestion.md 6.3, 6.4, 6.6. */
+export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
+  const { distinctId, merge } = event
+  if (merge === null) return updateOrCreate(state, event, warn)
+  const outcome = linkDistinctIds(state, distinctId, merge)
+  switch (outcome.kind) {
+    case 'none':
+      return updateOrCreate(state, event, warn)
+    case 'illegal': {
+      const { illegalId } = outcome
+      const otherDistinctId = illegalId === distinctId ? merge.otherId : distinctId
+      warn('cannot_merge_with_illegal_distinct_id', {
+        illegalDistinctId: shownText(illegalId),
+        otherDistinctId: shownText(otherDistinctId),
+        distinctId,
+        eventUuid: event.uuid,
+      })
+      return updateOrCreate(state, event, warn)
+    }
+    case 'full':
+      warn('cannot_merge_too_many_distinct_ids', {
+        sourcePersonDistinctId: merge.otherId,
+        targetPersonDistinctId: distinctId,
+        distinctId,
+        eventUuid: event.uuid,
+        personId: outcome.person.uuid,
+      })
+      return outcome.leavesOwnId
+        ? updateOrCreate(state, event, warn)
+        : updatePerson(outcome.person, event, { identified: true, versionIsRaised: false }, warn)
+    case 'create': {
+      const created = createPerson(state, outcome.uuid, event, true, warn)
+      state.attach(distinctId, created.person, 0)
+      state.attach(merge.otherId, created.person, outcome.otherVersion)
+      return created
+    }
+    case 'refused':
+      warn(outcome.why, {
+        sourcePersonDistinctId: merge.otherId,
+        targetPersonDistinctId: distinctId,
+        distinctId,
+        eventUuid: event.uuid,
+        personId: outcome.person.uuid,
+        otherPersonId: outcome.other.uuid,
+      })
+      return updatePerson(outcome.person, event, { identified: true, versionIsRaised: false }, warn)
+    case 'linked':
+      return updatePerson(outcome.person, event, { identified: true, versionIsRaised: false }, warn)
+    case 'merged':
+      return updatePerson(outcome.person, event, { identified: true, versionIsRaised: true }, warn)
+    default:
+      return outcome satisfies never
+  }
+}
+
+function updateOrCreate(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
+  const known = state.findPerson(event.distinctId)
+  if (known !== undefined) return updatePerson(known, event, { identified: false, versionIsRaised: false }, warn)
+  const created = createPerson(state, state.uuidOf(event.distinctId), event, false, warn)
+  state.attach(event.distinctId, created.person, 0)
+  return created
+}
+
+function createPerson(
+  state: ProjectState,
+  uuid: string,
+  event: PersonEvent,
+  isIdentified: boolean,
+  warn: RaiseWarning,
+): PersonOutcome {
+  let profile = createProfile(event)
+  let propertiesJson = JSON.stringify(profile.properties)
+  const isTooLarge = exceedsPersonLimit(propertiesJson)
+  if (isTooLarge) {
+    warnOfSize(event, uuid, warn)
+    profile = { ...emptyProfile, properties: { [creatorKey]: event.uuid } }
+    propertiesJson = JSON.stringify(profile.properties)
+  }
+  const person = state.createPerson(uuid, profile, event.timestampMs, isIdentified)
+  person.propertiesJson = propertiesJson
+  return { person, isTooLarge }
+}
+
+function updatePerson(
+  person: WorkingPerson,
+  event: PersonEvent,
+  link: { identified: boolean; versionIsRaised: boolean },
+  warn: RaiseWarning,
+): PersonOutcome {
+  let changed = false
+  let isTooLarge = false
+  const profile = event.writesKnownPersons ? applyPersonUpdate(person, event) : null
+  if (profile !== null) {
+    const propertiesJson = textAfterChange(person.propertiesJson, profile)
+    isTooLarge = exceedsPersonLimit(propertiesJson)
+    if (isTooLarge) {
+      if (profile.replaced !== null) putBack(person.properties, profile.replaced)
+      warnOfSize(event, person.uuid, warn)
+    } else {
+      const isCopy = profile.properties !== person.properties
+      if (isCopy) person.ownsProperties = propertiesJson.length >= inPlaceFromLength
+      person.properties = profile.properties
+      person.marks = profile.marks
+      person.propertiesJson = propertiesJson
+      changed = true
+    }
+  }
+  if (link.identified && !person.isIdentified) {
+    person.isIdentified = true
+    changed = true
+  }
+  if (event.historical && event.timestampMs < person.createdAtMs) {
+    person.createdAtMs = event.timestampMs
+    changed = true
+  }
+  if (changed && !link.versionIsRaised) person.version += 1
+  if (changed) {
+    person.changed = true
+    person.lastSeenAtMs = Math.max(person.lastSeenAtMs, event.timestampMs)
+  }
+  return { person, isTooLarge }
+}
+
+function warnOfSize(event: PersonEvent, personId: string, warn: RaiseWarning): void {
+  const { distinctId, uuid } = event
+  warn('person_properties_size_violation', { distinctId, eventUuid: uuid, personId })
+}

@@ -1,0 +1,151 @@
+// What an event's `$set`, `$set_once` and `$unset` do to a person: in order of arrival for live events, by the rules of
+// an import for the historical lane. Which maps an event carries is settled before (`mapped-properties.ts`).
+
+import { type JsonObject, type PropertyBag, setOwn } from '../json.ts'
+import type { PropertyMark } from '../persons/person.ts'
+import {
+  type ChangedProfile,
+  emptyProfile,
+  isSameValue,
+  noKeys,
+  type Profile,
+  ProfileDraft,
+  type ProfileUpdate,
+} from '../persons/profile.ts'
+import { applyImportUpdate } from './import-update.ts'
+import { filteredProperties, mappedProperties } from './mapped-properties.ts'
+
+export interface PersonUpdate extends ProfileUpdate {
+  readonly historical: boolean
+  /** An event about the person (`$identify`, `$set`, …): even changes of keys that change all the time are written. */
+  readonly writesFilteredKeys: boolean
+}
+
+/** Stored size of a person's properties, bytes of JSON text. Source: docs/wire/ingestion.md 6.6, 9. */
+export const personPropertiesBytesMax = 655_360
+const trimTargetBytes = 524_288
+export const creatorKey = '$creator_event_uuid'
+
+/**
+ * Applies an event to an existing person, in place where `before` owns its properties.
+ * @returns null when nothing is to be written. Source: docs/wire/ingestion.md 6.6.
+ */
+export function applyPersonUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
+  return update.historical ? applyImportUpdate(before, withCreator(update)) : applyLiveUpdate(before, update)
+}
+
+/** The profile of a person that an event creates. Source: docs/wire/ingestion.md 6.3; docs/wire/import.md 3.4. */
+export function createProfile(update: PersonUpdate): Profile {
+  if (update.historical) return applyImportUpdate(emptyProfile, withCreator(update)) ?? emptyProfile
+  const draft = new ProfileDraft(emptyProfile)
+  const { set, setOnce } = update
+  if (setOnce !== null) {
+    const mark = liveOnceMark(update)
+    for (const key of Object.keys(setOnce)) {
+      draft.setProperty(key, setOnce[key]!)
+      if (set === null || !Object.hasOwn(set, key)) draft.setMark(key, mark)
+    }
+  }
+  if (set !== null) for (const key of Object.keys(set)) draft.setProperty(key, set[key]!)
+  draft.setProperty(creatorKey, update.uuid)
+  return draft.result() ?? emptyProfile
+}
+
+/** In any order of an import the creator is its earliest event: the key behaves like an import's `$set_once`. */
+function withCreator(update: PersonUpdate): ProfileUpdate {
+  return { ...update, setOnce: { ...update.setOnce, [creatorKey]: update.uuid } }
+}
+
+function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
+  const { set, setOnce, unset } = update
+  if (set === null && setOnce === null && unset.length === 0) return null
+  const worthWriting = update.writesFilteredKeys || changesLastingKey(before, update)
+  if (!worthWriting) return null
+  const draft = new ProfileDraft(before)
+  // A key that only this event brings stays, so it is asked before anything changes in place.
+  const removed = unset.length === 0 ? noKeys : unset.filter(key => Object.hasOwn(before.properties, key))
+  if (setOnce !== null) {
+    let mark: PropertyMark | null = null
+    for (const key of Object.keys(setOnce)) {
+      if (!fillsOnce(before.properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
+      mark ??= liveOnceMark(update)
+      draft.setProperty(key, setOnce[key]!)
+      draft.setMark(key, mark)
+    }
+  }
+  if (set !== null)
+    for (const key of Object.keys(set)) {
+      if (!Object.hasOwn(before.properties, key) || !isSameValue(before.properties[key], set[key]))
+        draft.setProperty(key, set[key]!)
+      draft.removeMark(key)
+    }
+  for (const key of removed) {
+    draft.removeProperty(key)
+    draft.removeMark(key)
+  }
+  return draft.result()
+}
+
+/** Whether the event changes anything beyond the values of keys that change with every page. */
+function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset }: PersonUpdate): boolean {
+  if (set !== null)
+    for (const key of Object.keys(set)) {
+      if (!Object.hasOwn(properties, key) || Object.hasOwn(marks, key)) return true
+      if (!isSameValue(properties[key], set[key]) && !filteredProperties.has(key)) return true
+    }
+  if (setOnce !== null)
+    for (const key of Object.keys(setOnce)) {
+      if (!fillsOnce(properties, setOnce, key) || (set !== null && Object.hasOwn(set, key))) continue
+      if (!Object.hasOwn(properties, key) || !filteredProperties.has(key)) return true
+    }
+  for (const key of unset) if (Object.hasOwn(properties, key)) return true
+  return false
+}
+
+/** `$set_once` writes where there is nothing yet, a stored null included. */
+function fillsOnce(properties: PropertyBag, setOnce: JsonObject, key: string): boolean {
+  return !Object.hasOwn(properties, key) || (properties[key] === null && setOnce[key] !== null)
+}
+
+function liveOnceMark(update: PersonUpdate): PropertyMark {
+  return { kind: 'live_once', timestampMs: update.timestampMs, uuid: update.uuid, importJobId: 0 }
+}
+
+/** Names in `$unset`: a list of names or the keys of an object. Source: docs/wire/ingestion.md 6.6. */
+export function unsetKeys(value: JsonObject[string] | undefined): readonly string[] {
+  if (value === undefined || value === null || typeof value !== 'object') return []
+  return Array.isArray(value) ? value.filter(key => typeof key === 'string') : Object.keys(value)
+}
+
+/** Whether properties with this JSON text are too large to be stored. Counts bytes only when it may matter. */
+export function exceedsPersonLimit(propertiesJson: string): boolean {
+  if (propertiesJson.length * 3 <= personPropertiesBytesMax) return false
+  return Buffer.byteLength(propertiesJson) > personPropertiesBytesMax
+}
+
+const protectedKeys = new Set([
+  creatorKey,
+  ...`email name first_name last_name username $session_id $window_id $pageview_id $host $user_id $device_id
+    $anon_distinct_id $fbc $initial_referrer $initial_referring_domain $initial_utm_source $initial_utm_medium
+    $initial_utm_campaign $initial_utm_content $initial_utm_term`.split(/\s+/),
+  ...mappedProperties.keys(),
+])
+
+/**
+ * What remains of properties that grew too large by a merge: keys go in alphabetical order until 512 KiB are left.
+ * Source: docs/wire/ingestion.md 6.6.
+ */
+export function trimProfile(profile: Profile): Profile {
+  const draft = new ProfileDraft(profile)
+  let bytes = Buffer.byteLength(JSON.stringify(profile.properties))
+  for (const key of Object.keys(profile.properties).sort()) {
+    if (bytes <= trimTargetBytes) break
+    if (protectedKeys.has(key)) continue
+    const entry: JsonObject = {}
+    setOwn(entry, key, profile.properties[key]!)
+    bytes -= Buffer.byteLength(JSON.stringify(entry)) - 1
+    draft.removeProperty(key)
+    draft.removeMark(key)
+  }
+  return draft.result() ?? profile
+}

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import fc from 'fast-check'
+import { aProject } from '../../../tests/support/state-builders.ts'
+import { type JsonObject, mergeObjects, parseJson } from '../json.ts'
+import { ProjectState } from './chunk-state.ts'
+import { snapshotJson } from './snapshot.ts'
+
+it('shows the person under the event’s $set, whether spliced or written anew', () => {
+  const key = fc.constantFrom('$current_url', '"$current_url":', '__proto__', 'a', 'aa', 'b{', '\\', 'c')
+  const value = fc.oneof(
+    fc.constantFrom('"$current_url":1', '{', '}', '1', '12', '1.0', '""', '[]', '{"a":1}', '"a\\":1"', 'null'),
+    fc.string().map(text => JSON.stringify(text)),
+  )
+  const bag = fc.dictionary(key, value, { maxKeys: 7 }).map(entries => {
+    const texts = Object.entries(entries).map(
+      ([name, text]) => `${JSON.stringify(name)}:${isJson(text) ? text : JSON.stringify(text)}`,
+    )
+    return parseJson(`{${texts.join(',')}}`) as JsonObject
+  })
+  fc.assert(
+    fc.property(bag, fc.array(bag, { maxLength: 3 }), (properties, sets) => {
+      const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
+      for (const set of sets) assert.equal(snapshotJson(person, set), JSON.stringify(mergeObjects(properties, set)))
+      assert.equal(snapshotJson(person, null), JSON.stringify(properties))
+    }),
+    { numRuns: 3_000 },
+  )
+})
+
+it('takes no end of a longer key for a key', () => {
+  const properties = { 'b"a': 1, a: 1 }
+  const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
+  assert.equal(snapshotJson(person, { a: 2 }), JSON.stringify({ 'b"a': 1, a: 2 }))
+})
+
+it('writes a text anew whose first value is spelled as we do not spell it', () => {
+  const properties = { a: 1, b: { c: 0, a: 1 } }
+  const person = new ProjectState(aProject()).createPerson('u', { properties, marks: {} }, 0, false)
+  person.propertiesJson = '{"a":1.0,"b":{"c":0,"a":1}}'
+  assert.equal(snapshotJson(person, { a: 2 }), '{"a":2,"b":{"c":0,"a":1}}')
+})
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
