@@ -2,8 +2,8 @@
 // its own part of both, so that whatever happens on the public one, the instance can be reached and set.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
+import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/bodies/request-bodies.ts'
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
-import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/request-bodies.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { occasionally } from '#telemetry/occasionally.ts'

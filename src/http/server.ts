@@ -14,15 +14,22 @@ import {
   type WireError,
   wireError,
 } from '#wire/wire-error.ts'
-import { type BodyFault, emptyBody } from './body-reader.ts'
+import { type BodyFault, emptyBody } from './bodies/body-reader.ts'
+import { BodyRoom } from './bodies/request-bodies.ts'
+import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './bodies/unread-requests.ts'
+import { hideUnreadableContentType, showContentType } from './bodies/unreadable-content-type.ts'
 import type { Connections } from './connections.ts'
-import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './cors.ts'
-import { answersHead, findKnownPath, type KnownPath, knownPathsOf, spellings, usualMethods } from './known-paths.ts'
-import { BodyRoom } from './request-bodies.ts'
-import { requestIdHeader, requestIdMaker } from './request-id.ts'
-import { type Route, type RouteGroup, sendError } from './route.ts'
-import { answerStalledRequest, answerUnreadableRequest, noteAnswered, noteUnread } from './unread-requests.ts'
-import { hideUnreadableContentType, showContentType } from './unreadable-content-type.ts'
+import { corsMethods, corsOfUnknown, headersForPage, isOfPage } from './shared/cors.ts'
+import {
+  answersHead,
+  findKnownPath,
+  type KnownPath,
+  knownPathsOf,
+  spellings,
+  usualMethods,
+} from './shared/known-paths.ts'
+import { requestIdHeader, requestIdMaker } from './shared/request-id.ts'
+import { type Route, type RouteGroup, sendError } from './shared/route.ts'
 
 export interface HttpServerOptions {
   readonly routes: readonly Route[]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { documentedPath } from '#http/management/openapi.ts'
-import { type Route, sendJson } from '#http/route.ts'
+import { documentedPath } from '#http/management/kit/openapi.ts'
+import { type Route, sendJson } from '#http/shared/route.ts'
 import { startManagement } from '../support/management-api.ts'
 
 interface Json {

@@ -22,8 +22,8 @@ import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1
 import { encodeDiscarded, encodeNotStored, encodeStored, type V1Answer } from '#wire/capture-v1/v1-capture-response.ts'
 import { type DecodePool, movableBytes, type V1CaptureJob } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../client-gone.ts'
-import { type Route, sendJson } from '../route.ts'
+import { clientGone } from '../bodies/client-gone.ts'
+import { type Route, sendJson } from '../shared/route.ts'
 
 export interface CaptureV1RouteDependencies {
   readonly service: CaptureService

@@ -32,9 +32,9 @@ import {
 } from '#wire/capture/decode-capture.ts'
 import { type CaptureJob, type DecodePool, movableBytes } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../client-gone.ts'
-import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
+import { clientGone } from '../bodies/client-gone.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
 
 export interface CaptureRouteDependencies {
   readonly service: CaptureService

@@ -16,7 +16,7 @@ import {
 } from '#wire/flags/change-events.ts'
 import type { RawQuery } from '#wire/flags/decide-query.ts'
 import { type OfrepError, ofrepErrors } from '#wire/flags/ofrep-errors.ts'
-import type { Route } from '../route.ts'
+import type { Route } from '../shared/route.ts'
 import { encodeOwnError, sendOfrepError } from './ofrep.ts'
 
 export interface ChangeStreamOptions {

@@ -25,9 +25,9 @@ import { decodeFlagsInline, unpackFlags } from '#wire/flags/decode-flags.ts'
 import type { FlagsBody } from '#wire/flags/flags-body.ts'
 import { type DecodePool, type FlagsJob, movableBytes } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../client-gone.ts'
-import { requestIdHeader } from '../request-id.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
+import { clientGone } from '../bodies/client-gone.ts'
+import { requestIdHeader } from '../shared/request-id.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
 
 export interface DecideRoutesOptions {
   readonly decide: DecideService

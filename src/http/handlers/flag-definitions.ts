@@ -11,16 +11,16 @@ import { inSlices } from '#services/shared/in-slices.ts'
 import { encodeDefinitions } from '#wire/flags/flag-definitions.ts'
 import { encodeFlagList } from '#wire/flags/flag-list.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
-import { contentHash, matchesEtag } from '../etag.ts'
-import { keyInHeader } from '../key-beside-body.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
+import { contentHash, matchesEtag } from '../shared/etag.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { keyInHeader } from './key-beside-body.ts'
 import {
   opensProject,
   type ServerCaller,
   type ServerKeyDeps,
   type ServerKeyHandler,
   withServerKey,
-} from '../server-key.ts'
+} from './server-key.ts'
 
 export interface FlagDefinitionsOptions extends ServerKeyDeps {
   readonly findProject: (token: string) => CompiledProject | null

@@ -3,7 +3,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { nearMiss } from '#core/nearest-name.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
 
 /** Each part is `ok`, a short reason code, or, where it works in a way of its own, a code of `workingStates`. */
 export interface Readiness {

@@ -21,8 +21,8 @@ import {
 import { decodeOfrepRequest, ofrepKeyOf } from '#wire/flags/ofrep-request.ts'
 import { encodeOfrepBulk, ofrepAnswer } from '#wire/flags/ofrep-response.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { contentHash, matchesEtag } from '../etag.ts'
-import { type Route, sendJson } from '../route.ts'
+import { contentHash, matchesEtag } from '../shared/etag.ts'
+import { type Route, sendJson } from '../shared/route.ts'
 
 export interface OfrepRoutesOptions {
   readonly decide: DecideService

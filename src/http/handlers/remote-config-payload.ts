@@ -13,9 +13,9 @@ import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { currentProject, projectPrefixes } from '../management/endpoint.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
-import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from '../server-key.ts'
+import { currentProject, projectPrefixes } from '../management/kit/endpoint.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } from './server-key.ts'
 
 export interface RemoteConfigPayloadOptions extends ServerKeyDeps {
   readonly findProject: (token: string) => CompiledProject | null

@@ -15,9 +15,9 @@ import { decodeReplayInline, type PreparedReplay, type ReplayInput } from '#wire
 import { replayBodyBytesMax, replayErrors, replayRefused } from '#wire/recordings/replay-errors.ts'
 import { type DecodePool, movableBytes, type ReplayJob } from '#wire/threads/decode-thread.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { clientGone } from '../client-gone.ts'
-import { keyBesideBody, keyInHeader } from '../key-beside-body.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
+import { clientGone } from '../bodies/client-gone.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
 
 export interface ReplayRouteDependencies {
   readonly replay: ReplayService

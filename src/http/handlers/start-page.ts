@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import type { Route } from '../route.ts'
+import type { Route } from '../shared/route.ts'
 
 export interface StartPageOptions {
   readonly version: string

@@ -4,8 +4,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScripts } from '#ports/browser-scripts.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Route, sendError } from '../route.ts'
-import { javascript, packedFor, sendScript } from '../script-answer.ts'
+import { type Route, sendError } from '../shared/route.ts'
+import { javascript, packedFor, sendScript } from './script-answer.ts'
 
 /** An address with the version in it never changes what it means. */
 const forVersion = 'public, max-age=31536000, immutable'

@@ -10,7 +10,7 @@ import {
   encodeEarlyAccessFeatures,
 } from '#wire/browser/early-access-features.ts'
 import { missingProjectToken, projectToken, unknownProjectToken } from '#wire/capture/project-token.ts'
-import { type Route, sendError, sendJson } from '../route.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
 
 export interface SurveysAndFeaturesOptions {
   readonly findProject: (token: string) => CompiledProject | null

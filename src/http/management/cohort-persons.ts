@@ -18,12 +18,12 @@ import {
 } from '#wire/management/management.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, listAnswer, refusal, required } from './answers.ts'
-import { answerCohortWrite, cohortRoutes, noSuchCohort } from './cohort-endpoint.ts'
-import type { ManagementDeps } from './deps.ts'
-import type { ManagementRoute } from './endpoint.ts'
-import { addressWith } from './page.ts'
-import { pageParams, refusedParam, wholeNumberParam, withDefault } from './query-params.ts'
+import { type Answer, answer, invalidInput, listAnswer, refusal, required } from './kit/answers.ts'
+import { answerCohortWrite, cohortRoutes, noSuchCohort } from './kit/cohort-endpoint.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import type { ManagementRoute } from './kit/endpoint.ts'
+import { addressWith } from './kit/page.ts'
+import { pageParams, refusedParam, wholeNumberParam, withDefault } from './kit/query-params.ts'
 
 const tag = 'cohorts'
 

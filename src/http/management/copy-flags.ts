@@ -4,10 +4,10 @@ import Type from 'typebox'
 import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
 import { encodeFlag, flagSchema, organizationId } from '#wire/management/management.ts'
 import { idSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, missing, permissionDenied, refusal } from './answers.ts'
-import { holdsScope, mayUseProject } from './authenticate.ts'
-import type { ManagementDeps } from './deps.ts'
-import { instanceRoutes, type ManagementRoute } from './endpoint.ts'
+import { answer, invalidInput, missing, permissionDenied, refusal } from './kit/answers.ts'
+import { holdsScope, mayUseProject } from './kit/authenticate.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 
 const targetCountMax = 50
 

@@ -10,12 +10,12 @@ import {
 } from '#wire/management/definitions.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, answerFromEventStore, invalid, invalidInput } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { countedPage } from './page.ts'
-import { readJson } from './property-filters.ts'
-import { booleanParam, optional, pageParams, type QueryParam, textParam, withDefault } from './query-params.ts'
+import { answer, answerFromEventStore, invalid, invalidInput } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { readJson } from './kit/property-filters.ts'
+import { booleanParam, optional, pageParams, type QueryParam, textParam, withDefault } from './kit/query-params.ts'
 
 const tag = 'definitions'
 const namesMax = 100

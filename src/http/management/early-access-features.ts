@@ -16,12 +16,12 @@ import {
   updateEarlyAccessFeatureSchema,
 } from '#wire/management/early-access.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { type Answer, answer, invalidInput, missing, noContent, refusal } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { flagKeepsChanging, flagNotWritable, invalidFlagError, linkedFlagsById, writerOf } from './owned-flags.ts'
-import { countedPage } from './page.ts'
-import { pageParams } from './query-params.ts'
+import { type Answer, answer, invalidInput, missing, noContent, refusal } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import { flagKeepsChanging, flagNotWritable, invalidFlagError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
+import { countedPage } from './kit/page.ts'
+import { pageParams } from './kit/query-params.ts'
 
 const tag = 'early_access_feature'
 const read = `${tag}:read`

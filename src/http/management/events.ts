@@ -12,12 +12,12 @@ import {
   longListAnswer,
   notFoundHere,
   refusal,
-} from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { pinnedBounds, readBound } from './instants.ts'
-import { addressWith } from './page.ts'
-import { propertiesParam, readJson } from './property-filters.ts'
+} from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
+import { pinnedBounds, readBound } from './kit/instants.ts'
+import { addressWith } from './kit/page.ts'
+import { propertiesParam, readJson } from './kit/property-filters.ts'
 import {
   isUuid,
   optional,
@@ -26,7 +26,7 @@ import {
   uuidParam,
   wholeNumberParam,
   withDefault,
-} from './query-params.ts'
+} from './kit/query-params.ts'
 
 const tag = 'events'
 const limitMax = 1_000

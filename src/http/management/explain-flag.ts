@@ -10,12 +10,12 @@ import { parseDecideRequest } from '#wire/flags/decide-request.ts'
 import { encodeExplanation, explanationSchema } from '#wire/management/management.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalid, refusal, required, stateUnavailable } from './answers.ts'
-import { holdsScope } from './authenticate.ts'
-import type { ManagementDeps } from './deps.ts'
-import type { ManagementRoute } from './endpoint.ts'
-import { flagRoutes } from './flag-endpoint.ts'
-import { readInstant } from './instants.ts'
+import { answer, invalid, refusal, required, stateUnavailable } from './kit/answers.ts'
+import { holdsScope } from './kit/authenticate.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import type { ManagementRoute } from './kit/endpoint.ts'
+import { flagRoutes } from './kit/flag-endpoint.ts'
+import { readInstant } from './kit/instants.ts'
 
 const asInFlags = (description?: string) =>
   Type.Optional(Type.Unknown(description === undefined ? {} : { description }))

@@ -10,13 +10,13 @@ import {
   writtenFlagSchema,
 } from '#wire/management/management.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer, noContent } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from './flag-endpoint.ts'
-import { countedPage } from './page.ts'
-import { booleanParam, pageParams, searchParam } from './query-params.ts'
-import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
+import { answer, noContent } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from './kit/flag-endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { booleanParam, pageParams, searchParam } from './kit/query-params.ts'
+import { refuseSkipping, skipValidationParam } from './kit/skip-validation.ts'
 
 const tag = 'feature_flags'
 /** What belongs into `filters`, or has another name: ignored, it would leave the flag on for everybody. */

@@ -19,13 +19,13 @@ import {
   writtenFlagSchema,
 } from '#wire/management/management.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer, missing, refusal } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { answerFlagWrite, flagRoutes } from './flag-endpoint.ts'
-import { countedPage } from './page.ts'
-import { pageParams } from './query-params.ts'
-import { refuseSkipping, skipValidationParam } from './skip-validation.ts'
+import { answer, missing, refusal } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import { answerFlagWrite, flagRoutes } from './kit/flag-endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { pageParams } from './kit/query-params.ts'
+import { refuseSkipping, skipValidationParam } from './kit/skip-validation.ts'
 
 const tag = 'feature_flags'
 const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')

@@ -5,12 +5,12 @@ import { PortError } from '#ports/port-error.ts'
 import { type LostRecordsJson, lostRecordsSchema } from '#wire/management/management.ts'
 import { countedPageSchema, instant } from '#wire/management/shapes.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { answer, permissionDenied, refusal } from './answers.ts'
-import { isLimited } from './authenticate.ts'
-import type { ManagementDeps } from './deps.ts'
-import { instanceRoutes, type ManagementRoute } from './endpoint.ts'
-import { countedPage } from './page.ts'
-import { pageParams } from './query-params.ts'
+import { answer, permissionDenied, refusal } from './kit/answers.ts'
+import { isLimited } from './kit/authenticate.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { pageParams } from './kit/query-params.ts'
 
 export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
   return instanceRoutes(deps, {

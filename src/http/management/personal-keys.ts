@@ -11,12 +11,12 @@ import {
 } from '#wire/management/management.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
-import { isLimited } from './authenticate.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './endpoint.ts'
-import { countedPage } from './page.ts'
-import { pageParams, type QuerySpec } from './query-params.ts'
+import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
+import { isLimited } from './kit/authenticate.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { pageParams, type QuerySpec } from './kit/query-params.ts'
 
 const tag = 'personal_api_keys'
 const paths = ['/api/personal_api_keys']

@@ -24,12 +24,12 @@ import {
 } from '#wire/management/management.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './answers.ts'
-import { isLimited } from './authenticate.ts'
-import type { ManagementDeps } from './deps.ts'
-import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './endpoint.ts'
-import { countedPage, type PageRequest } from './page.ts'
-import { pageParams } from './query-params.ts'
+import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
+import { isLimited } from './kit/authenticate.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
+import { countedPage, type PageRequest } from './kit/page.ts'
+import { pageParams } from './kit/query-params.ts'
 
 const tag = 'projects'
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)

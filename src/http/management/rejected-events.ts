@@ -28,12 +28,12 @@ import {
   longListAnswer,
   missing,
   refusal,
-} from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { pinnedBounds, readBound } from './instants.ts'
-import { propertyNames } from './misspelt.ts'
-import { addressWith } from './page.ts'
+} from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
+import { pinnedBounds, readBound } from './kit/instants.ts'
+import { propertyNames } from './kit/misspelt.ts'
+import { addressWith } from './kit/page.ts'
 import {
   booleanParam,
   filterParam,
@@ -44,7 +44,7 @@ import {
   searchParam,
   textParam,
   uuidParam,
-} from './query-params.ts'
+} from './kit/query-params.ts'
 
 const tag = 'events'
 const replayLimitMax = 1_000

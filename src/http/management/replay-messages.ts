@@ -10,12 +10,12 @@ import {
   replayMessagePageSchema,
   replayMessageWithItemsSchema,
 } from '#wire/management/replay-messages.ts'
-import { type Answer, answer, answerFromEventStore, invalid, notFoundHere, refusal } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
-import { pinnedBounds, readBound } from './instants.ts'
-import { addressWith } from './page.ts'
-import { isUuid, optional, pageParams, type QueryParam, textParam } from './query-params.ts'
+import { type Answer, answer, answerFromEventStore, invalid, notFoundHere, refusal } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
+import { pinnedBounds, readBound } from './kit/instants.ts'
+import { addressWith } from './kit/page.ts'
+import { isUuid, optional, pageParams, type QueryParam, textParam } from './kit/query-params.ts'
 
 const tag = 'replay'
 const scope = 'session_recording:read'

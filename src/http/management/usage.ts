@@ -3,11 +3,11 @@
 import { ok } from '#core/result.ts'
 import { utcDay } from '#core/usage.ts'
 import { usageSchema } from '#wire/management/management.ts'
-import { answer, invalidInput, refusal } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
-import { readInstant } from './instants.ts'
-import { textParam } from './query-params.ts'
+import { answer, invalidInput, refusal } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import { readInstant } from './kit/instants.ts'
+import { textParam } from './kit/query-params.ts'
 
 const daysMax = 3_660
 const dayMs = 86_400_000

@@ -12,12 +12,12 @@ import {
   userSchema,
 } from '#wire/management/management.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { currentProject, instanceRoutes, type ManagementRoute } from './endpoint.ts'
-import { countedPage } from './page.ts'
+import { answer } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { currentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
-import { pageParams } from './query-params.ts'
 
 const tag = 'users'
 /** Projects named in an organization; the whole list is `/api/projects/`. */

@@ -2,9 +2,9 @@
 
 import { type WarningJson, warningsSchema } from '#wire/management/management.ts'
 import { instant } from '#wire/management/shapes.ts'
-import { answer } from './answers.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, projectRoutes } from './endpoint.ts'
+import { answer } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 
 /** As long as warnings are kept. */
 const lookBackMs = 30 * 86_400_000

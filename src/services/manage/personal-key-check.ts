@@ -1,5 +1,5 @@
 // Which personal API key a secret is, with a short memory so that a busy script costs one look-up, not thousands.
-// What the key may do is decided where it is asked for (`http/management/authenticate.ts`).
+// What the key may do is decided where it is asked for (`http/management/kit/authenticate.ts`).
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Clock } from '#ports/clock.ts'

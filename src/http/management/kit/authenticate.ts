@@ -7,8 +7,8 @@ import { PortError } from '#ports/port-error.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/manage/personal-key-check.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Route, sendError } from '../route.ts'
-import type { NoteStateAway } from '../state-away.ts'
+import { type Route, sendError } from '../../shared/route.ts'
+import type { NoteStateAway } from '../../shared/state-away.ts'
 import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {

@@ -8,10 +8,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { eventually } from '../../tests/support/eventually.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { createHttpServer } from '../server.ts'
+import { type Route, sendJson } from '../shared/route.ts'
 import { BodyRoom } from './request-bodies.ts'
-import { type Route, sendJson } from './route.ts'
-import { createHttpServer } from './server.ts'
 import { paceLimits, SlowBodies } from './slow-bodies.ts'
 
 const KiB = 1024

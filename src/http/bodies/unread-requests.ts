@@ -5,9 +5,9 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
-import { headersForPage, isOfPage } from './cors.ts'
+import { headersForPage, isOfPage } from '../shared/cors.ts'
+import type { Route } from '../shared/route.ts'
 import { isDraining } from './drained-bodies.ts'
-import type { Route } from './route.ts'
 
 const requestFaults: Record<string, WireError> = {
   HPE_HEADER_OVERFLOW: wireError(431, 'invalid_request', 'The address and the headers are more than 16 KiB.'),

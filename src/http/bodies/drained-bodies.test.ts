@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import { eventually } from '../../tests/support/eventually.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
 import { DrainedBodies, isDraining } from './drained-bodies.ts'
 
 const KiB = 1024

@@ -5,8 +5,8 @@ import { describe, it, type TestContext } from 'node:test'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { type Route, sendJson } from './route.ts'
-import { createHttpServer } from './server.ts'
+import { createHttpServer } from '../server.ts'
+import { type Route, sendJson } from '../shared/route.ts'
 
 const plain: Route = {
   method: 'POST',

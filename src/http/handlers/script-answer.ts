@@ -4,7 +4,7 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
-import { matchesEtag } from './etag.ts'
+import { matchesEtag } from '../shared/etag.ts'
 
 /** One body, in pieces that nobody changes; or a stream that is opened when it is sent. */
 export type ScriptBody = readonly Buffer[] | (() => NodeJS.ReadableStream)

@@ -12,7 +12,7 @@ import { type PersonalKeyCheck, secretLengthMax } from '#services/manage/persona
 import { createSecretDigests, type SecretDigests } from '#services/manage/secret-digests.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { stateUnavailable } from './management/answers.ts'
+import { stateUnavailable } from '../management/kit/answers.ts'
 import {
   bearerSecret,
   hasKeyInQuery,
@@ -20,9 +20,9 @@ import {
   keyInQuery,
   mayUseProject,
   refuseCaller,
-} from './management/authenticate.ts'
-import type { Route } from './route.ts'
-import type { NoteStateAway } from './state-away.ts'
+} from '../management/kit/authenticate.ts'
+import type { Route } from '../shared/route.ts'
+import type { NoteStateAway } from '../shared/state-away.ts'
 
 export type ServerCaller =
   | { readonly kind: 'personal'; readonly key: PersonalKey }

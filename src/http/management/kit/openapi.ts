@@ -3,10 +3,10 @@
 
 import type { TSchema } from 'typebox'
 import { organizationId } from '#wire/management/management.ts'
-import { componentSchemas, documented } from '../openapi/components.ts'
-import { type Json, ref } from '../openapi/shapes.ts'
-import { type WireOperation, wireOperations } from '../openapi/wire-operations.ts'
-import { type Route, type RouteAccess, sendJson } from '../route.ts'
+import { componentSchemas, documented } from '../../openapi/components.ts'
+import { type Json, ref } from '../../openapi/shapes.ts'
+import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
+import { type Route, type RouteAccess, sendJson } from '../../shared/route.ts'
 import type { ManagementRoute, Operation } from './endpoint.ts'
 
 export interface OpenApiDeps {

@@ -13,7 +13,7 @@ import type { RandomBytes } from '#services/manage/generate-key.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { NoteStateAway } from '../state-away.ts'
+import type { NoteStateAway } from '../../shared/state-away.ts'
 import type { AddressBase } from './address-base.ts'
 
 export interface ManagementDeps {
