@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { loadDefinitionChanges } from '#adapters/sql/definition-queries.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { postgresWords } from '#adapters/sql/migration.ts'
+import { postgresWords } from '#adapters/sql/migrations/migration.ts'
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
 import type { DefinitionStore } from '#ports/definition-store.ts'
 import type { ManagementStore } from '#ports/management-store.ts'

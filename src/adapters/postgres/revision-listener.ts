@@ -2,7 +2,7 @@
 // found by whoever asks for the revision from time to time.
 
 import pg from 'pg'
-import { revisionChannel } from '#adapters/sql/migration.ts'
+import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { endQuietly, trackSockets } from './end-in-time.ts'
 import { clientSettings } from './open-postgres.ts'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { migrateState, migrations } from './migrate-state.ts'
-import { type Migration, postgresWords, sqliteWords } from './migration.ts'
+import { type Migration, postgresWords, sqliteWords } from './migrations/migration.ts'
 import type { StateSchema } from './schema.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 

@@ -2,7 +2,6 @@
 // says so. A state that a newer Pennon has touched is refused, untouched.
 
 import { type Kysely, sql } from 'kysely'
-import type { DdlWords, Migration } from './migration.ts'
 import { ground } from './migrations/0001-ground.ts'
 import { followedLog } from './migrations/0002-followed-log.ts'
 import { cohortsAndNeighbours } from './migrations/0003-cohorts-and-neighbours.ts'
@@ -10,6 +9,7 @@ import { ingestion } from './migrations/0004-ingestion.ts'
 import { boundedLists } from './migrations/0005-bounded-lists.ts'
 import { eventStoreMark } from './migrations/0006-event-store-mark.ts'
 import { ownFlags } from './migrations/0007-own-flags.ts'
+import type { DdlWords, Migration } from './migrations/migration.ts'
 import type { StateSchema } from './schema.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 

@@ -12,7 +12,7 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
-import { sqliteWords } from '#adapters/sql/migration.ts'
+import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
 import type { StateSchema } from '#adapters/sql/schema.ts'
 import { copyBeforeMigration } from './copy-before-migration.ts'
 import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs } from './open-sqlite.ts'

@@ -1,6 +1,6 @@
 // The first tables: projects, keys, flags, persons, groups, the worker's position and balance, warnings, usage, imports.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const ground: Migration = {
   version: 1,

@@ -1,7 +1,7 @@
 // Which log the positions of `log_position` belong to: offsets mean nothing in another one. One row, or none before a
 // log was bound.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const followedLog: Migration = {
   version: 2,

@@ -1,7 +1,7 @@
 // Cohorts with the members of static ones, secret keys of projects, what projects tell their clients, and what stands beside
 // flags: early access features, surveys, experiments.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const cohortsAndNeighbours: Migration = {
   version: 3,

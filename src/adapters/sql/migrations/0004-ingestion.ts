@@ -1,6 +1,6 @@
 // What ingestion keeps beside events: settings of a project, quotas of every resource, and what never came into the log.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const ingestion: Migration = {
   version: 4,

@@ -1,6 +1,6 @@
 // What lists of people need in order to be read in pieces, and group types that are on their way out.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const boundedLists: Migration = {
   version: 5,

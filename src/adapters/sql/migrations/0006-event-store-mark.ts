@@ -1,7 +1,7 @@
 // What the worker found and left in the event store, which lies elsewhere and may come back older, cut or empty. One row, or
 // none before a worker has run.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const eventStoreMark: Migration = {
   version: 6,

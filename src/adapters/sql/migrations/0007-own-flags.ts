@@ -1,6 +1,6 @@
 // Whether a feature or an experiment made its flag: one that it took belongs to others, too.
 
-import type { Migration } from '#adapters/sql/migration.ts'
+import type { Migration } from '#adapters/sql/migrations/migration.ts'
 
 export const ownFlags: Migration = {
   version: 7,
