@@ -1,6 +1,8 @@
 // A request of capture protocol v1 after its headers, bytes and JSON were read: shapes are settled, rules are not applied
 // yet. `wire/capture-v1/v1-capture-request.ts` makes it, `normalize-v1-event.ts` turns its items into captured events.
 
+import type { ClientSdk } from '../events/captured-event.ts'
+
 export interface IncomingV1Request {
   /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */
   readonly token: string
@@ -17,11 +19,6 @@ export interface IncomingV1Request {
   readonly events: readonly IncomingV1Event[]
   /** The client's own JSON text of an event, for the reject store. */
   sourceJson(index: number): string
-}
-
-export interface ClientSdk {
-  readonly name: string
-  readonly version: string
 }
 
 export interface IncomingV1Event {

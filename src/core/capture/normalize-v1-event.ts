@@ -2,13 +2,14 @@
 // fails the batch. What the client says beside the properties is spliced into their text, so that everything behind the
 // log reads one form of event.
 
+import type { ClientSdk } from '../events/captured-event.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
 import { withAdded } from '../events/properties-draft.ts'
 import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
 import { withoutMembers } from '../json-text.ts'
 import { err, ok, type Result } from '../result.ts'
 import { strictEventTime } from './event-time.ts'
-import type { ClientSdk, IncomingV1Event } from './incoming-v1-event.ts'
+import type { IncomingV1Event } from './incoming-v1-event.ts'
 import { aiEventBytesMax, eventBytesMax, isOldEnough, laneOf, storedName } from './normalize-event.ts'
 
 /** What the events of one request have in common. */

@@ -1,8 +1,6 @@
 // One event as it was accepted: what a log record holds and what the worker starts from.
 // Everything here is fixed when the request is answered; the worker never invents any of it.
 
-import type { ClientSdk } from '../capture/incoming-v1-event.ts'
-
 /** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
   'main',
@@ -93,6 +91,12 @@ export interface RejectSource {
   readonly personProcessingForcedOff: boolean
   /** What the headers and the path of a v1 request said besides; absent in v0, and once the event had been accepted. */
   readonly v1?: { readonly sdk: ClientSdk | null; readonly aiOnly: boolean }
+}
+
+/** The library that sent a request, as its headers say. */
+export interface ClientSdk {
+  readonly name: string
+  readonly version: string
 }
 
 /** What was sent and refused, cut, with what it takes to read it again. */

@@ -1,10 +1,10 @@
 // Which accepted events never become a row, and why. Every drop is counted under its reason; most raise a warning too.
 
 import { type JsonObject, type JsonValue, ownValue } from '../json.ts'
-import { groupEventNames, groupKeyLengthMax, groupKeyOf } from '../processing/group-update.ts'
-import { mergeEventNames } from '../processing/person-merge.ts'
 import type { Project } from '../project.ts'
 import type { CapturedEvent } from './captured-event.ts'
+import { groupEventNames, mergeEventNames } from './event-names.ts'
+import { groupKeyLengthMax, groupKeyOf } from './group-identity.ts'
 import { shownText } from './warning-types.ts'
 
 export const dropReasons = [

@@ -1,11 +1,12 @@
 // What processing adds to an event: its address and where that is, and the maps that describe the person. The stored text
 // gets them through the draft; applying the maps to the person is `persons/`.
 
+import { groupEventNames } from '../events/event-names.ts'
+import { isTruthy } from '../events/group-identity.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { GeoipProperties } from '../geoip.ts'
 import type { JsonObject } from '../json.ts'
 import type { Project } from '../project.ts'
-import { groupEventNames, isTruthy } from './group-update.ts'
 import { aliasedOs, clientMap, liftPersonMaps, overlay } from './mapped-properties.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 

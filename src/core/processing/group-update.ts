@@ -1,38 +1,15 @@
 // What an event says about groups: the group that a `$groupidentify` describes, and the groups that any event names in
 // `$groups`. Person processing and the stored row are settled elsewhere.
 
+import { type GroupIdentity, storableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
 import type { Group } from '../groups/group.ts'
-import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.ts'
 import { isSameJson } from '../json-equal.ts'
 import { emptyProfile, noKeys, type Profile, ProfileDraft } from '../persons/profile.ts'
 import type { ProjectState } from './chunk-state.ts'
 import { applyImportUpdate } from './import-update.ts'
 import { exceedsPersonLimit } from './person-update.ts'
-
-/** SDKs send the first, the service description names the second; both update the group. Source: docs/wire/ingestion.md 6.7. */
-export const groupEventNames: ReadonlySet<string> = new Set(['$groupidentify', '$group_identify'])
-export const groupKeyLengthMax = 400
-const typeNameLengthMax = 400
-
-export interface GroupIdentity {
-  readonly typeName: string
-  readonly key: string
-}
-
-/** The group that a group event is about; null when type or key is missing, then the event is an ordinary one. */
-export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
-  const typeName = ownValue(properties, '$group_type')
-  if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
-  const key = groupKeyOf(properties)
-  return key === null ? null : { typeName: storable(typeName), key }
-}
-
-/** The key that a group event names, of whatever type it is; null when there is none. */
-export function groupKeyOf(properties: JsonObject): string | null {
-  const key = ownValue(properties, '$group_key')
-  return key === undefined || !isTruthy(key) ? null : storable(textOf(key))
-}
 
 export interface GroupEvent extends GroupIdentity {
   /** `$group_set` as sent; undefined = `{}`. */
@@ -91,20 +68,10 @@ export function resolveGroups(state: ProjectState, groups: JsonValue | undefined
   let resolved: Map<number, JsonValue> | null = null
   for (const typeName of Object.keys(groups)) {
     if (typeName === '' || typeName.length > typeNameLengthMax) continue
-    const typeIndex = state.groupTypeIndex(storable(typeName))
+    const typeIndex = state.groupTypeIndex(storableText(typeName))
     if (typeIndex === undefined) continue
     resolved ??= new Map()
     resolved.set(typeIndex, ownValue(groups, typeName)!)
   }
   return resolved
-}
-
-export function isTruthy(value: JsonValue): boolean {
-  const number = numberOf(value)
-  return number === undefined ? Boolean(value) : number !== 0 && !Number.isNaN(number)
-}
-
-/** Stores keep well-formed texts without NUL. Source: docs/wire/ingestion.md 2.2, 6.7. */
-function storable(text: string): string {
-  return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
 }

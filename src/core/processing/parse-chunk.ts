@@ -2,9 +2,10 @@
 // A record that cannot be parsed is a value here, so that it never stops its chunk.
 
 import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane, LogRecord } from '../events/captured-event.ts'
+import { groupEventNames } from '../events/event-names.ts'
+import { groupIdentityOf } from '../events/group-identity.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
-import { groupEventNames, groupIdentityOf } from './group-update.ts'
 import { isIllegalDistinctId, mergeRequestOf } from './person-merge.ts'
 
 /** Records as they were read: `records[0]` stands at `firstOffset`. */

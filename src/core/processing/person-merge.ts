@@ -6,9 +6,6 @@ import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { mergeProfiles } from './import-update.ts'
 import { exceedsPersonLimit, trimProfile } from './person-update.ts'
 
-/** Source: docs/wire/ingestion.md 6.4. */
-export const mergeEventNames: ReadonlySet<string> = new Set(['$identify', '$create_alias', '$merge_dangerously'])
-
 export interface MergeRequest {
   readonly otherId: string
   /** `$merge_dangerously` merges persons that are identified already. */

@@ -1,11 +1,11 @@
 // The five steps of a chunk, and what is done when one of them fails. The crash table beside the steps is the reason for
 // their order; the tests crash between each two of them.
 
+import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
 import { chargeOnce, lateLiveEvents } from '#core/processing/charge-once.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
 import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
-import { mergeEventNames } from '#core/processing/person-merge.ts'
 import { ChunkTooLargeError, type ProcessedChunk, processChunk, RecordError } from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/thin-flag-calls.ts'

@@ -1,8 +1,8 @@
 // The headers of a v1 capture request: everything that the protocol says outside the body. They are judged before the
 // body is read, and in an order that clients see.
 
-import type { ClientSdk } from '#core/capture/incoming-v1-event.ts'
 import { parseStrictTimestampText } from '#core/capture/timestamp-text.ts'
+import type { ClientSdk } from '#core/events/captured-event.ts'
 import { parseUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { RequestHeaders } from '../address/client-address.ts'

@@ -1,0 +1,35 @@
+// The group that a group event is about, as its properties name it.
+
+import { type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../json.ts'
+
+export const groupKeyLengthMax = 400
+export const typeNameLengthMax = 400
+
+export interface GroupIdentity {
+  readonly typeName: string
+  readonly key: string
+}
+
+/** The group that a group event is about; null when type or key is missing, then the event is an ordinary one. */
+export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
+  const typeName = ownValue(properties, '$group_type')
+  if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
+  const key = groupKeyOf(properties)
+  return key === null ? null : { typeName: storableText(typeName), key }
+}
+
+/** The key that a group event names, of whatever type it is; null when there is none. */
+export function groupKeyOf(properties: JsonObject): string | null {
+  const key = ownValue(properties, '$group_key')
+  return key === undefined || !isTruthy(key) ? null : storableText(textOf(key))
+}
+
+export function isTruthy(value: JsonValue): boolean {
+  const number = numberOf(value)
+  return number === undefined ? Boolean(value) : number !== 0 && !Number.isNaN(number)
+}
+
+/** Stores keep well-formed texts without NUL. Source: docs/wire/ingestion.md 2.2, 6.7. */
+export function storableText(text: string): string {
+  return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
+}
