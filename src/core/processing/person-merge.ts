@@ -1,5 +1,5 @@
 // Which distinct ids an event links, and who survives when both already lead to persons. Property updates of the same
-// event come after (`person-step.ts`); moving rows and override versions is `events/chunk-state.ts`.
+// event come after (`person-step.ts`); moving rows and override versions is `chunk-state.ts`.
 
 import { type JsonObject, ownValue } from '../json.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
