@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { createProcessor } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -81,7 +81,11 @@ function story(projectId: number): CapturedEvent[] {
 }
 
 /** Appends the story, lets a first worker crash at the n-th passing of a step, lets a second one finish, and looks. */
-async function tell(t: TestContext, crash: Crash | null, chunkSizeAfter = chunkSize): Promise<object> {
+async function tell(
+  t: Parameters<typeof tempDir>[0],
+  crash: Crash | null,
+  chunkSizeAfter = chunkSize,
+): Promise<object> {
   const dataFolder = tempDir(t)
   const projectId = makeState(dataFolder)
   const log = await openSqliteLogWriter({ folder: join(dataFolder, 'log'), nowMs: clock.nowMs, logBytesMax: 2 ** 30 })
@@ -184,8 +188,11 @@ async function look(dataFolder: string, projectId: number): Promise<object> {
 describe('a worker that stops between two steps of a chunk', () => {
   let undisturbed: object
 
-  it('is compared with one that is not disturbed', async t => {
-    undisturbed = await tell(t, null)
+  before(async () => {
+    undisturbed = await tell({ after }, null)
+  })
+
+  it('is compared with one that is not disturbed', () => {
     const seen = undisturbed as { events: { person: unknown }[]; persons: unknown[]; outcomes: unknown }
     assert.equal(seen.events.length, 13)
     assert.equal(seen.persons.length, 1, 'all ended as one person')

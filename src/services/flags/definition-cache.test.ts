@@ -250,14 +250,19 @@ describe('the definition cache', () => {
   it('goes on with the last definitions when the store fails', async t => {
     const store = storeOf([definitionsOf(1, 'phc_a', 1)])
     let isDown = false
+    let refusedCount = 0
     const failing: DefinitionStore = {
       ...store,
-      revision: () => (isDown ? Promise.reject(new Error('down')) : store.revision()),
+      revision: () => {
+        if (!isDown) return store.revision()
+        refusedCount++
+        return Promise.reject(new Error('down'))
+      },
     }
     const cache = await startDefinitionCache({ ...options, store: failing, pollMs: 1 })
     isDown = true
     t.after(() => cache.close())
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await eventually(() => refusedCount >= 2, { what: 'polls of the store that is down' })
     assert.equal(cache.findByToken('phc_a'), 1)
     assert.ok(cache.isServing())
   })
