@@ -131,6 +131,24 @@ export function numberOf(value: JsonValue): number | undefined {
   return isRawNumber(value) ? Number(value.rawJSON) : undefined
 }
 
+/** The value with a plain number for each kept literal, for what knows nothing of them; itself where it holds none. */
+export function withPlainNumbers(value: JsonValue): JsonValue {
+  if (typeof value !== 'object' || value === null) return value
+  if (isRawNumber(value)) return Number(value.rawJSON)
+  if (Array.isArray(value)) {
+    const plain = value.map(withPlainNumbers)
+    return plain.some((entry, index) => entry !== value[index]) ? plain : value
+  }
+  let plain: JsonObject | null = null
+  for (const key of Object.keys(value)) {
+    const entry = withPlainNumbers(value[key]!)
+    if (entry === value[key]) continue
+    plain ??= { ...value }
+    setOwn(plain, key, entry)
+  }
+  return plain ?? value
+}
+
 function numberText(value: number): string {
   if (Object.is(value, -0)) return '-0.0'
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : floatText(value)

@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { rawNumber } from '#core/json.ts'
 import { keptSettingsFields, refusedSettingsFields } from '#wire/management/kept-settings.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -66,6 +67,9 @@ describe('settings of a project', () => {
       [{ cookieless_server_hash_mode: 'on' }, 'cookieless_server_hash_mode'],
       [{ app_urls: 'https://a.example' }, 'app_urls'],
       [{ app_url: ['https://a.example'] }, 'app_url'],
+      // A number whose literal is kept is an object to a validator.
+      [{ correlation_config: rawNumber('1.0') }, 'correlation_config'],
+      [{ test_account_filters: [rawNumber('1.0')] }, 'test_account_filters.0'],
       [{ extra_settings: { a: 'x'.repeat(16_384) } }, 'extra_settings'],
       ...Object.keys(refusedSettingsFields).map((name): [object, string] => [{ [name]: { on: true } }, name]),
     ]

@@ -237,6 +237,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
     ['key'],
   ),
   OfrepFlags: object({ flags: list(ref('OfrepFlag')), eventStreams: list({ type: 'object' }) }, ['flags']),
+  CaptureV1Error: object({ error: text, error_description: text, error_uri: text }, ['error', 'error_description']),
   OfrepError: object({ key: text, errorCode: text, errorDetails: text }, ['errorCode', 'errorDetails']),
   FlagDefinitions: object(
     {

@@ -11,10 +11,14 @@ export interface WireOperation {
   readonly query?: Readonly<Record<string, Json & { required?: boolean }>>
   /** Schema of the request body, as JSON. */
   readonly body?: Json
-  readonly success: { readonly schema?: Json; readonly contentType?: string; readonly description?: string }
+  readonly success: {
+    readonly schema?: Json
+    readonly contentType?: string | readonly string[]
+    readonly description?: string
+  }
   readonly statuses?: Readonly<Record<number, string>>
-  /** Name of the schema of errors; `Error` unless given. */
-  readonly error?: string
+  /** Name of the schema of errors, for all of them or by status; `Error` unless given. */
+  readonly error?: string | Readonly<Record<number, string>>
   /** Names of `securitySchemes`; when absent they follow from the access of the route. */
   readonly security?: readonly string[]
 }
@@ -23,7 +27,7 @@ const refused = { 400: 'The body, or what is in it, cannot be read; `code` says 
 const busy = { 503: 'Nothing was stored; Retry-After says when to try again.' }
 const noSuchKey = { 401: 'No project API key, or nobody’s.' }
 const tooLarge = { 413: 'The body is too large, as sent or decompressed.' }
-const html = (contentType: string): WireOperation['success'] => ({ schema: text, contentType })
+const html = (...contentType: string[]): WireOperation['success'] => ({ schema: text, contentType })
 const anyObject: Json = { type: 'object' }
 
 const inBody = 'The project API key stands in the body (`api_key` or `token`).'
@@ -108,6 +112,7 @@ function captureV1(path: string, id: string, summary: string): [string, WireOper
       description:
         'With the headers `PostHog-Sdk-Info`, `PostHog-Attempt`, `PostHog-Request-Id` and `PostHog-Request-Timestamp`.',
       success: { schema: ref('CaptureV1Answer') },
+      error: 'CaptureV1Error',
       statuses: { ...captureStatuses, 402: 'Over the quota of events.', 415: 'Neither JSON nor a known encoding.' },
     },
   ]
@@ -151,7 +156,7 @@ function forPages(
   ])
 }
 
-const scripts = 'text/javascript'
+const scripts = 'application/javascript'
 const badToken = { 400: 'Not the form of a project API key.' }
 const withToken = {
   query: { token: { ...text, required: true, description: 'The project API key.' } },
@@ -284,7 +289,7 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     success: html(scripts),
     statuses: { 404: 'No such file or version.' },
   }),
-  ['GET /', { id: 'start_page', tag: 'health', summary: 'What runs here.', success: html('text/html') }],
+  ['GET /', { id: 'start_page', tag: 'health', summary: 'What runs here.', success: html('text/html', 'text/plain') }],
   [
     'GET /_liveness',
     { id: 'liveness', tag: 'health', summary: 'The process answers.', success: { schema: anyObject } },
@@ -295,8 +300,8 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
       ...{ id: 'readiness', tag: 'health', summary: 'Whether flags can be answered, and events taken.' },
       query: { require: { type: 'string', description: '`capture`: 503 while events are refused, too.' } },
       success: { schema: readiness },
-      statuses: { 503: 'Not now; the body says why.' },
-      error: 'Readiness',
+      statuses: { 400: '`require` names no part.', 503: 'Not now; the body says why.' },
+      error: { 503: 'Readiness' },
     },
   ],
   [

@@ -150,9 +150,14 @@ function describeManagement(route: ManagementRoute): Json {
       ...(operation.body === null
         ? {}
         : { 409: errorAnswer('It was changed meanwhile.'), 413: errorAnswer('The body is too large.') }),
+      431: tooMuchHead,
       503: errorAnswer('A store cannot be reached; Retry-After says when to try again.'),
     },
   }
+}
+
+function contentOf(types: string | readonly string[], schema: Json): Json {
+  return Object.fromEntries([types].flat().map(type => [type, { schema }]))
 }
 
 function laterAnswer(schema: TSchema | null): Json {
@@ -173,7 +178,6 @@ function describeOther(route: Route): Json {
     }
   }
   const { success, statuses = {}, error = 'Error' } = operation
-  const hasRefusal = Object.keys(statuses).some(code => code.startsWith('4'))
   const status = operation.id.endsWith('_options') && route.group === 'definitions' ? 204 : 200
   return {
     operationId: operation.id,
@@ -195,15 +199,17 @@ function describeOther(route: Route): Json {
         description: success.description ?? 'Done.',
         ...(success.schema === undefined
           ? {}
-          : { content: { [success.contentType ?? 'application/json']: { schema: success.schema } } }),
+          : { content: contentOf(success.contentType ?? 'application/json', success.schema) }),
       },
       ...Object.fromEntries(
         Object.entries(statuses).map(([code, description]) => [
           code,
-          code.startsWith('3') ? { description } : errorAnswer(description, error),
+          code.startsWith('3')
+            ? { description }
+            : errorAnswer(description, typeof error === 'string' ? error : error[Number(code)]),
         ]),
       ),
-      ...(hasRefusal ? {} : { 431: errorAnswer('More than 16 KiB of address and headers.') }),
+      431: tooMuchHead,
     },
   }
 }
@@ -263,6 +269,8 @@ function jsonContent(schema: TSchema): Json {
 function errorAnswer(description: string, component = 'Error'): Json {
   return { description, content: { 'application/json': { schema: ref(component) } } }
 }
+
+const tooMuchHead = errorAnswer('More than 16 KiB of address and headers.')
 
 function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)

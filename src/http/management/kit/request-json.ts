@@ -1,7 +1,7 @@
 // The body of a private API request: bytes → JSON → checked against the endpoint's schema, or the one error to answer.
 
 import type { TSchema } from 'typebox'
-import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -46,8 +46,11 @@ export function createBodyParser(
     if (misspelt !== null) return err(misspelt)
     compiled ??= compile(schema)
     const validator = await compiled
-    if (validator.Check(parsed.value)) return parsed
-    const problems = validator.Errors(parsed.value) as Iterable<SchemaProblem>
+    // A number that is kept as its literal is an object to the validator, so both of its faces have to fit.
+    const plain = withPlainNumbers(parsed.value)
+    const fault = [parsed.value, plain].find(value => !validator.Check(value))
+    if (fault === undefined) return parsed
+    const problems = validator.Errors(fault) as Iterable<SchemaProblem>
     return err(describe([...problems]))
   }
 }
