@@ -25,10 +25,12 @@ const otherParts = ['about', 'meta', 'response_flags', '$comment', 'version', 'c
 await main()
 
 async function main(): Promise<void> {
-  const { files, only } = readArguments(process.argv.slice(2))
+  const { files, only, isWhole } = readArguments(process.argv.slice(2))
   // The worker takes a test clock from a test alone.
   process.env.NODE_ENV = 'test'
-  const cases = files.flatMap(path => casesOf(readFile(path), path)).filter(({ id }) => only === null || only.test(id))
+  const cases = files
+    .flatMap(path => casesOf(readFile(path), path, isWhole))
+    .filter(({ id }) => only === null || only.test(id))
   const instances = createInstances()
   let failedCount = 0
   try {
@@ -45,14 +47,25 @@ async function main(): Promise<void> {
   process.exit(failedCount > 0 ? 1 : 0)
 }
 
-function readArguments(args: readonly string[]): { files: string[]; only: RegExp | null } {
-  const only = args.find(arg => arg.startsWith('--only='))
-  const files = args.filter(arg => arg !== only)
+interface Arguments {
+  readonly files: readonly string[]
+  readonly only: RegExp | null
+  readonly isWhole: (id: string) => boolean
+}
+
+function readArguments(args: readonly string[]): Arguments {
+  const files = args.filter(arg => !arg.startsWith('--'))
+  const [only, whole] = ['--only=', '--whole='].map(name => {
+    const pattern = args.find(arg => arg.startsWith(name))?.slice(name.length)
+    return pattern === undefined ? null : new RegExp(pattern)
+  })
   if (files.length === 0) {
-    process.stderr.write('npm run vectors -- FILE… [--only=REGEXP of ids]\n')
+    process.stderr.write(
+      'npm run vectors -- FILE… [--only=REGEXP of ids] [--whole=REGEXP of ids that list all that is stored]\n',
+    )
     process.exit(2)
   }
-  return { files, only: only === undefined ? null : new RegExp(only.slice('--only='.length)) }
+  return { files, only: only!, isWhole: id => whole?.test(id) ?? false }
 }
 
 function readFile(path: string): Fields {
@@ -61,7 +74,7 @@ function readFile(path: string): Fields {
   return file
 }
 
-function casesOf(file: Fields, path: string): VectorCase[] {
+function casesOf(file: Fields, path: string, isWhole: Arguments['isWhole']): VectorCase[] {
   return Object.entries(file)
     .filter(([part]) => !otherParts.includes(part))
     .flatMap(([part, vectors]) => {
@@ -78,7 +91,7 @@ function casesOf(file: Fields, path: string): VectorCase[] {
         case 'continuity_write_vectors':
           return continuityCases(list, evaluationProjectKey)
         case 'vectors':
-          return isObject(file.meta) ? ingestionCases(list, file.meta as IngestionMeta) : importCases(list)
+          return isObject(file.meta) ? ingestionCases(list, file.meta as IngestionMeta, isWhole) : importCases(list)
         default:
           return unknownForm(part, vectors, path)
       }

@@ -145,6 +145,8 @@ function readSettings(queryTimeoutSeconds: number) {
     optimize_move_to_prewhere_if_final: 0 as const,
     cancel_http_readonly_queries_on_client_close: 1 as const,
     send_progress_in_http_headers: 1 as const,
+    // An answer that has begun can only be cut off, so a limit that is met on the way would look like a broken connection.
+    wait_end_of_query: 1 as const,
   }
 }
 
