@@ -4,6 +4,7 @@
 import { HotKeys } from '#core/capture/hot-keys.ts'
 import type { LogLane } from '#core/events/captured-event.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogWriter } from '#ports/event-log.ts'
 import type { EventStore } from '#ports/event-store.ts'
@@ -71,7 +72,7 @@ export function composeCapture(deps: {
     keepRefused: capture.keepRefused,
     monotonicNowMs: () => performance.now(),
   })
-  const rerouteOlderThanMs = config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * 86_400_000
+  const rerouteOlderThanMs = config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * dayMs
   const rejects = createRejectReplay({
     events: eventStore,
     rehearsal: createCaptureRehearsal(captureDependencies),

@@ -1,5 +1,7 @@
 // What a project used, as it is counted by UTC day of charge.
 
+import { dayMs } from './time.ts'
+
 /** Counts of the live events that are stored, each counted once. */
 export interface LiveUsage {
   /** All of them; the next three are parts of it. */
@@ -37,5 +39,5 @@ export function monthOf(day: string): string {
 
 /** When the UTC day of a time ends, epoch ms. */
 export function endOfUtcDay(timeMs: number): number {
-  return (Math.floor(timeMs / 86_400_000) + 1) * 86_400_000
+  return (Math.floor(timeMs / dayMs) + 1) * dayMs
 }

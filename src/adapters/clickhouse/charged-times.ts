@@ -4,10 +4,11 @@
 
 import { ClickHouseError } from '@clickhouse/client'
 import type { EventIdentity } from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
 import { identityKey } from '#core/processing/charge-once.ts'
+import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from './clickhouse-clients.ts'
-import { isUuid } from './event-queries.ts'
 import { isStorableTime } from './event-rows.ts'
 import { askedIdentities, identityLists } from './identity-lists.ts'
 
@@ -88,5 +89,5 @@ function isStorable({ uuid, timestampMs, event, distinctId }: EventIdentity): bo
 }
 
 function identityOfRow([projectId, day, event, distinctId, uuid]: ChargedRow): EventIdentity {
-  return { projectId, timestampMs: day * 86_400_000, event, distinctId, uuid }
+  return { projectId, timestampMs: day * dayMs, event, distinctId, uuid }
 }

@@ -5,8 +5,10 @@
 import { TupleParam } from '@clickhouse/client'
 import type { Lane } from '#core/events/captured-event.ts'
 import type { EventIdentity, PersonMode } from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
 import { type JsonValue, numberOf, textOf } from '#core/json.ts'
 import { identityKey } from '#core/processing/charge-once.ts'
+import { dayMs } from '#core/time.ts'
 import type { EventCursor, EventQuery, EventView } from '#ports/event-store.ts'
 import type { ClickHouseClient } from './clickhouse-clients.ts'
 import { type AskedIdentities, askedIdentities, utcDayOf } from './identity-lists.ts'
@@ -111,8 +113,6 @@ async function fittingPlaces(
   })
   return end === -1 ? places : places.slice(0, end)
 }
-
-const dayMs = 86_400_000
 
 /** In the order of the places. */
 async function readEvents(
@@ -382,8 +382,4 @@ function viewOfRow(row: EventRow): EventView {
     personPropertiesJson: row[14],
     personMode: row[15],
   }
-}
-
-export function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
 }

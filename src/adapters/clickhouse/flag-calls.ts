@@ -3,10 +3,11 @@
 
 import { TupleParam } from '@clickhouse/client'
 import type { EventIdentity } from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import { dayMs } from '#core/time.ts'
 import type { ClickHouseClients } from './clickhouse-clients.ts'
-import { isUuid } from './event-queries.ts'
 import { isStorableTime, type RowWritten } from './event-rows.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
@@ -59,7 +60,7 @@ async function findIn(
   })
   return rows.map(([projectId, day, distinctId, texts, uuids]) => ({
     projectId,
-    timestampMs: day * 86_400_000,
+    timestampMs: day * dayMs,
     distinctId,
     properties: propertiesOf(texts),
     uuids,

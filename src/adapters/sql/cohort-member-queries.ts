@@ -2,6 +2,7 @@
 // merged away at the same moment is either found as the survivor or not at all.
 
 import type { Kysely } from 'kysely'
+import { isUuid } from '#core/events/uuid.ts'
 import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/cohort-store.ts'
@@ -133,8 +134,6 @@ function change(
   })
 }
 
-const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 /** Person by id as it was given. */
 async function resolve(
   trx: Kysely<StateSchema>,
@@ -161,7 +160,7 @@ async function resolve(
       batch => personsById(trx, projectId, batch),
     )
     await take(
-      unique.filter(id => uuidForm.test(id)),
+      unique.filter(id => isUuid(id)),
       batch => personsByUuid(trx, projectId, batch),
     )
     return found
@@ -169,7 +168,7 @@ async function resolve(
   const unknown = await take(unique, batch => personsByDistinctId(trx, projectId, batch))
   if (kind === 'any')
     await take(
-      unknown.filter(id => uuidForm.test(id)),
+      unknown.filter(id => isUuid(id)),
       async batch => {
         const persons = await personsByUuid(
           trx,

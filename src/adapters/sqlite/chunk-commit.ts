@@ -6,6 +6,7 @@ import * as text from '#adapters/sql/chunk-queries.ts'
 import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
 import { warningSamplesPerDay } from '#core/events/warning-types.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { dayMs } from '#core/time.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/chunk-store.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
@@ -162,7 +163,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   function writeWarnings(warnings: readonly IngestionWarning[]): void {
     if (warnings.length === 0) return
     const perDay = Map.groupBy(warnings, warning =>
-      JSON.stringify([warning.projectId, warning.type, Math.floor(warning.timestampMs / 86_400_000)]),
+      JSON.stringify([warning.projectId, warning.type, Math.floor(warning.timestampMs / dayMs)]),
     )
     for (const group of perDay.values()) {
       const { projectId, type, timestampMs } = group[0]!

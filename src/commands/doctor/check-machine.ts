@@ -2,6 +2,7 @@
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { dayMs } from '#core/time.ts'
 import { readOpenFilesMax } from '../../adapters/system/open-files.ts'
 import type { Config } from '../../config.ts'
 import { logLanes } from '../../core/events/captured-event.ts'
@@ -35,7 +36,7 @@ export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax())
 export function checkClock(config: Config, now: Date = new Date()): Finding {
   const remedy = 'set the clock and keep it with NTP: events are stored with its error'
   const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
-  if (now.getTime() < installedAtMs - 86_400_000)
+  if (now.getTime() < installedAtMs - dayMs)
     return bad('clock', `${now.toISOString()} is before this program was installed`, remedy)
   const writtenAtMs = lastWrittenMs(config.dataFolder)
   if (now.getTime() < writtenAtMs - toleranceMs) {

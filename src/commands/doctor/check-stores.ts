@@ -2,6 +2,7 @@
 
 import { statSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { dayMs } from '#core/time.ts'
 import { endpointOfUrl } from '../../adapters/clickhouse/clickhouse-clients.ts'
 import { engineLibraryPath } from '../../adapters/clickhouse-embedded/engine-library.ts'
 import { openGeoip } from '../../compose/geoip.ts'
@@ -13,7 +14,6 @@ import { readableBytes } from '../readable-bytes.ts'
 import { bad, type Finding, good, reasonOf } from './finding.ts'
 
 const answerMsMax = 3_000
-const dayMs = 86_400_000
 /** Addresses move between networks; GeoLite2 itself changes twice a week. */
 const staleAfterDays = 365
 

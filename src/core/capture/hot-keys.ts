@@ -2,9 +2,6 @@
 // events are kept and do without a person from then on, so that one row of the state is not written thousands of times a
 // second. Events are counted over the last minute, to the second, in a memory that does not grow with the number of ids.
 
-/** What `PENNON_HOT_KEY_EVENTS_PER_MINUTE` stands at elsewhere. Source: docs/wire/ingestion.md 9. */
-export const usualEventsPerMinute = 300_000
-
 const windowSeconds = 60
 /** About 400 bytes each. */
 const keyCountMax = 16_384

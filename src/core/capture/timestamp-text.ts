@@ -1,6 +1,8 @@
 // Reads the time texts that clients send. `event-time.ts` decides what a time that was read, or could not be, means.
 // The first form, RFC 3339, is what nearly every event has, so it is read by hand; the lenient forms come after it.
 
+import { dayMs } from '../time.ts'
+
 /** Longer texts are no times; keeps every pattern below linear in something small. */
 const textLengthMax = 64
 
@@ -118,12 +120,12 @@ function isoWeekMs(year: number, week: number, weekday: number): number | null {
   const mondayOfWeekOne = fourthOfJanuary - ((((fourthOfJanuary + 3) % 7) + 7) % 7)
   const days = mondayOfWeekOne + (week - 1) * 7 + (weekday - 1)
   // Week 53 exists only where the next year's week 1 does not begin in its place.
-  return week === 53 && mondayOfWeekOne + 364 > daysFromCivil(year, 12, 31) - 3 ? null : days * dayMsCount
+  return week === 53 && mondayOfWeekOne + 364 > daysFromCivil(year, 12, 31) - 3 ? null : days * dayMs
 }
 
 function ordinalDateMs(year: number, dayOfYear: number): number | null {
   const days = daysFromCivil(year, 1, 1) + dayOfYear - 1
-  return dayOfYear < 1 || days > daysFromCivil(year, 12, 31) ? null : days * dayMsCount
+  return dayOfYear < 1 || days > daysFromCivil(year, 12, 31) ? null : days * dayMs
 }
 
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
@@ -166,7 +168,7 @@ function parseUnixTimestamp(text: string): number | null {
 /** Midnight UTC of a day of the proleptic Gregorian calendar; NaN for a day that does not exist. */
 function dateMs(year: number, month: number, day: number): number {
   if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month))) return Number.NaN
-  return daysFromCivil(year, month, day) * dayMsCount
+  return daysFromCivil(year, month, day) * dayMs
 }
 
 function daysInMonth(year: number, month: number): number {
@@ -205,7 +207,6 @@ function finite(epochMs: number): number | null {
 }
 
 const minuteMs = 60_000
-const dayMsCount = 86_400_000
 const blank = 0x20
 const plus = 0x2b
 const dash = 0x2d

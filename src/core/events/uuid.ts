@@ -3,9 +3,15 @@
 /** Characters of the canonical form. */
 export const uuidTextLength = 36
 
+const dashedUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const canonicalUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 const looseUuid =
   /^(?:urn:uuid:)?(\{)?([0-9a-f]{8})(-?)([0-9a-f]{4})\3([0-9a-f]{4})\3([0-9a-f]{4})\3([0-9a-f]{12})(\})?$/i
+
+/** Whether the text is a UUID with dashes, in any case. */
+export function isUuid(text: string): boolean {
+  return dashedUuid.test(text)
+}
 
 /**
  * The lower-case text with dashes of a UUID of any version; also reads upper case, no dashes, braces and `urn:uuid:`.

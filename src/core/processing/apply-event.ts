@@ -12,6 +12,7 @@ import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { noKeys } from '../persons/profile.ts'
 import type { Project } from '../project.ts'
+import { dayMs } from '../time.ts'
 import { buildStoredEvent, type RowPerson } from './build-stored-event.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { addAddress, addPersonMaps, type GeoipOf, type ProfileUse, type UpdateMaps } from './enrich-event.ts'
@@ -76,7 +77,6 @@ function profileUseOf(event: CapturedEvent, properties: JsonObject, project: Pro
   return event.lane === 'ai' ? 'read_only' : 'full'
 }
 
-const dayMs = 86_400_000
 const divergenceMsMax = 3 * dayMs
 
 function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: ProfileUse, warn: RaiseWarning): void {

@@ -4,6 +4,7 @@
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
+import { isUuid } from '../events/uuid.ts'
 import { shownText } from '../events/warning-types.ts'
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 import type { ProjectState } from './chunk-state.ts'
@@ -109,12 +110,10 @@ function addGroups(
   return texts ?? noGroups
 }
 
-const uuidShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
 function addSessionId({ event, properties }: ParsedEvent, draft: PropertiesDraft, warn: RaiseWarning): string {
   const sessionId = properties.$session_id
   if (sessionId === undefined || sessionId === null) return ''
-  if (typeof sessionId !== 'string' || !uuidShape.test(sessionId)) {
+  if (typeof sessionId !== 'string' || !isUuid(sessionId)) {
     const { uuid, name, distinctId } = event
     warn('invalid_event_session_id', { eventUuid: uuid, event: name, distinctId, sessionId: shownText(sessionId) })
     return columnText(sessionId)

@@ -3,8 +3,8 @@
 // is the event store (`findChargedTimes`); when it is asked is decided by `services/processing/process-one-chunk.ts`.
 
 import type { EventIdentity, StoredEvent } from '../events/stored-event.ts'
+import { dayMs } from '../time.ts'
 
-const dayMs = 86_400_000
 const none: readonly StoredEvent[] = []
 
 /**

@@ -5,6 +5,7 @@
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { EventIdentity } from '../events/stored-event.ts'
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '../json.ts'
+import { dayMs } from '../time.ts'
 
 export const flagCallEventName = '$feature_flag_called'
 /** Why such an event is dropped: it is counted as used all the same. */
@@ -80,7 +81,7 @@ type Call = Pick<EventIdentity, 'projectId' | 'timestampMs' | 'distinctId'>
 function kindOf({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
   const { $feature_flag: flag, $feature_flag_response: response = null } = properties
   const hasExperiment = typeof response === 'string' && properties.$feature_flag_has_experiment === true
-  const day = Math.floor(timestampMs / 86_400_000)
+  const day = Math.floor(timestampMs / dayMs)
   const kind = [projectId, day, distinctId, flag, response, groupsOf(properties.$groups), hasExperiment] as const
   return JSON.stringify(kind, asStored)
 }

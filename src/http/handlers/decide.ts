@@ -2,6 +2,7 @@
 // Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.1.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isUuid } from '#core/events/uuid.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -196,10 +197,8 @@ function send(reply: FastifyReply, answer: Result<string, WireError>): void {
 /** A thread is back within a second, and evaluations wait seconds at most; SDKs that send again do not look at it. */
 const retryAfterSeconds = '1'
 
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
 /** The id of the request, unless the caller gave it one that is no UUID. */
 function requestIdOf({ id, headers }: FastifyRequest, newUuid: () => string): string {
   if (headers[requestIdHeader] === undefined) return id // ours, a UUID already
-  return uuidForm.test(id) ? id.toLowerCase() : newUuid()
+  return isUuid(id) ? id.toLowerCase() : newUuid()
 }

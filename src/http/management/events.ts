@@ -1,6 +1,7 @@
 // Events, read only. A query that its caller gave up is cancelled; a store that is down is a 503.
 
 import Type from 'typebox'
+import { isUuid } from '#core/events/uuid.ts'
 import { err, ok } from '#core/result.ts'
 import type { EventCursor } from '#ports/event-store.ts'
 import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management/management.ts'
@@ -18,15 +19,7 @@ import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/end
 import { pinnedBounds, readBound } from './kit/instants.ts'
 import { addressWith } from './kit/page.ts'
 import { propertiesParam, readJson } from './kit/property-filters.ts'
-import {
-  isUuid,
-  optional,
-  type QueryParam,
-  textParam,
-  uuidParam,
-  wholeNumberParam,
-  withDefault,
-} from './kit/query-params.ts'
+import { optional, type QueryParam, textParam, uuidParam, wholeNumberParam, withDefault } from './kit/query-params.ts'
 
 const tag = 'events'
 const limitMax = 1_000

@@ -2,6 +2,7 @@
 // events: what the worker did with the records in the log, and what fronts answered without making one.
 
 import { logLanes } from '#core/events/captured-event.ts'
+import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import {
   ingestionStatusSchema,
@@ -15,7 +16,7 @@ import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 
 /** As long as the counts are kept. */
-const lookBackMs = 30 * 86_400_000
+const lookBackMs = 30 * dayMs
 
 export function ingestionStatusRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {

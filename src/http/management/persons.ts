@@ -1,12 +1,13 @@
 // Persons, read only: they come from events.
 
+import { isUuid } from '#core/events/uuid.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/management.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { answer, listAnswer, missing, refusal } from './kit/answers.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { addressWith, uncountedPage } from './kit/page.ts'
-import { isUuid, pageParams, refusedParam, searchParam, textParam, uuidParam } from './kit/query-params.ts'
+import { pageParams, refusedParam, searchParam, textParam, uuidParam } from './kit/query-params.ts'
 
 const tag = 'persons'
 const noSuchPerson = missing('There is no person with this uuid here. By distinct id: /persons/?distinct_id=…')

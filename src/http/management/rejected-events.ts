@@ -2,6 +2,7 @@
 
 import Type, { type Static } from 'typebox'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -37,7 +38,6 @@ import { addressWith } from './kit/page.ts'
 import {
   booleanParam,
   filterParam,
-  isUuid,
   optional,
   pageParams,
   type QueryParam,

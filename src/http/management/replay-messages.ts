@@ -2,6 +2,7 @@
 
 import Type from 'typebox'
 import { unpackItems } from '#core/capture/packed-items.ts'
+import { isUuid } from '#core/events/uuid.ts'
 import { err, ok } from '#core/result.ts'
 import { type ReplayCursor, replayRetentionDays } from '#ports/event-store.ts'
 import {
@@ -15,7 +16,7 @@ import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
 import { pinnedBounds, readBound } from './kit/instants.ts'
 import { addressWith } from './kit/page.ts'
-import { isUuid, optional, pageParams, type QueryParam, textParam } from './kit/query-params.ts'
+import { optional, pageParams, type QueryParam, textParam } from './kit/query-params.ts'
 
 const tag = 'replay'
 const scope = 'session_recording:read'

@@ -1,6 +1,7 @@
 // What a project used, per UTC day.
 
 import { ok } from '#core/result.ts'
+import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import { usageSchema } from '#wire/management/management.ts'
 import { answer, invalidInput, refusal } from './kit/answers.ts'
@@ -10,7 +11,6 @@ import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
 
 const daysMax = 3_660
-const dayMs = 86_400_000
 
 export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
   return projectRoutes(deps, {

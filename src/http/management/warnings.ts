@@ -1,5 +1,6 @@
 // Ingestion warnings: events that were stored although something about them deserves a look.
 
+import { dayMs } from '#core/time.ts'
 import { type WarningJson, warningsSchema } from '#wire/management/management.ts'
 import { instant } from '#wire/management/shapes.ts'
 import { answer } from './kit/answers.ts'
@@ -7,7 +8,7 @@ import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 
 /** As long as warnings are kept. */
-const lookBackMs = 30 * 86_400_000
+const lookBackMs = 30 * dayMs
 const sampleCountMax = 50
 
 export function warningsRoutes(deps: ManagementDeps): ManagementRoute[] {

@@ -1,5 +1,6 @@
 // Deletes what a project is told of its ingestion once it is old: warnings, and the counts of what fronts refused.
 
+import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { RefusedStore, WarningStore } from '#ports/management-store.ts'
@@ -8,7 +9,6 @@ import { runPeriodically } from '../shared/run-periodically.ts'
 
 /** Whole UTC days, today among them, so that a look back over 30 days of 24 h finds everything. */
 export const keptDays = 31
-const dayMs = 86_400_000
 const everyMs = 3_600_000
 
 export function createCountRetention(options: {

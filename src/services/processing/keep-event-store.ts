@@ -4,6 +4,7 @@
 
 import { type LogLane, logLanes } from '#core/events/captured-event.ts'
 import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import { dayMs } from '#core/time.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
 import { type EventStore, type HeldRows, replayRetentionDays } from '#ports/event-store.ts'
 import type { EventStoreMarkStore, ManagementStore } from '#ports/management-store.ts'
@@ -13,7 +14,6 @@ import { readFirstOffsets } from './bind-log.ts'
 import { type RestoreDependencies, restoreEvents, restoreOverrides } from './restore-events.ts'
 
 const everyMs = 10_000
-const dayMs = 86_400_000
 /** The store's times are whole seconds, and an event is in the log a moment after it was accepted. */
 const momentMs = 2_000
 

@@ -4,6 +4,7 @@
 
 import type { ChunkOutcome } from '#core/processing/chunk.ts'
 import { thinnedReason } from '#core/processing/thin-flag-calls.ts'
+import { dayMs } from '#core/time.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventLogReader } from '#ports/event-log.ts'
@@ -15,7 +16,6 @@ import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
 
 /** Well below the 20 s within which usage is right. */
 export const usageEveryMs = 10_000
-const dayMs = 86_400_000
 /** Today and the two days before; older ones are frozen. */
 const openDayCount = 3
 /** How far back a day may still be without figures. */

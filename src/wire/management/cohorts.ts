@@ -83,7 +83,6 @@ export const removeMembersSchema = Type.Object({
   person_id: Type.Optional(Type.Union([Type.Integer(), Type.String()], { description: 'Id or uuid of a person.' })),
   ...addMembersSchema.properties,
 })
-export type RemoveMembersJson = Static<typeof removeMembersSchema>
 
 export function encodeCohort(cohort: Cohort, options: { isCalculating: boolean }): CohortJson {
   return {

@@ -34,7 +34,6 @@ export const createPersonalKeySchema = Type.Object({
     ),
   ),
 })
-export type CreatePersonalKeyJson = Static<typeof createPersonalKeySchema>
 
 export function encodePersonalKey(key: {
   readonly id: string

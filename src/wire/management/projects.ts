@@ -86,7 +86,6 @@ export const createProjectSchema = Type.Object({
     Type.String({ description: 'A project API key of your own: printable ASCII, at most 64 bytes, unique.' }),
   ),
 })
-export type CreateProjectJson = Static<typeof createProjectSchema>
 
 export const updateProjectSchema = Type.Object({
   ...Type.Partial(Type.Object(projectFields)).properties,

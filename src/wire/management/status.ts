@@ -31,7 +31,6 @@ export const ingestionStatusSchema = Type.Object({
     description: 'Events of this project that arrived in the last 30 days and left no record, by reason.',
   }),
 })
-export type IngestionStatusJson = Static<typeof ingestionStatusSchema>
 
 export const lostRecordsSchema = Type.Object({
   lane: Type.String({ description: 'Of the log: `main` or `historical`.' }),
@@ -60,7 +59,6 @@ export const usageDaySchema = Type.Object({
   }),
   recordings: Type.Integer({ description: 'Recorded sessions.' }),
 })
-export type UsageDayJson = Static<typeof usageDaySchema>
 export const usageSchema = Type.Object({ results: Type.Array(usageDaySchema) })
 
 export const warningSchema = Type.Object({

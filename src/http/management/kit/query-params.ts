@@ -4,6 +4,7 @@
 // answer more than was asked for.
 
 import Type, { type TSchema } from 'typebox'
+import { isUuid } from '#core/events/uuid.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
@@ -159,12 +160,6 @@ export function refusedParam(instead: string): QueryParam<undefined> {
     required: false,
     read: (text, name) => (text === undefined ? ok(undefined) : err(invalidInput(name, description))),
   }
-}
-
-const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export function isUuid(text: string): boolean {
-  return uuidForm.test(text)
 }
 
 /** A UUID in lower case. */

@@ -1,0 +1,2 @@
+/** A day of UTC, without leap seconds. */
+export const dayMs = 86_400_000
