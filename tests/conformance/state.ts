@@ -1,9 +1,10 @@
 // What a vector says stands in the instance before its request, brought about the way users do it: definitions by the
 // private API, persons, groups and overrides by events and evaluations. Never through a database.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { CannotRun, type Fields, show } from './compare.ts'
-import type { Instance } from './instance.ts'
+import { CannotRun, type Fields, isObject, show } from './compare.ts'
+import { type Answer, type Instance, jsonOf } from './instance.ts'
 
 const flagsPath = '/api/projects/@current/feature_flags/'
 const cohortsPath = '/api/projects/@current/cohorts/'
@@ -194,7 +195,7 @@ export async function createPersons(
     await captureEvents(instance, personEvents(person.distinctIds, person.properties))
     for (const [flagKey, hashKey] of person.overrides) {
       await switchContinuity(instance, flags, key => key === flagKey)
-      await evaluateOnce(instance, { distinct_id: person.distinctIds[0], $anon_distinct_id: hashKey })
+      await logIn(instance, { distinct_id: person.distinctIds[0], $anon_distinct_id: hashKey })
     }
     await switchContinuity(instance, flags, () => false)
   }
@@ -218,14 +219,30 @@ function livingFlags(flags: readonly FlagDefinition[]): readonly FlagDefinition[
   return flags.filter(({ deleted }) => deleted !== true)
 }
 
-async function evaluateOnce(instance: Instance, request: Fields): Promise<void> {
-  const answer = await instance.send({
-    method: 'POST',
-    path: '/flags?v=2',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ token: instance.projectKey, ...request }),
-  })
+async function logIn(instance: Instance, request: Fields): Promise<void> {
+  const answer = await evaluate(instance, { path: '/flags?v=2', request })
   if (answer.status !== 200) throw new CannotRun(`a set-up evaluation was answered ${answer.status} ${answer.text}`)
+}
+
+/**
+ * Asks for flags, and again while some could not be computed: a store that does not answer in time, as on a busy machine, leaves
+ * them out, and rows of a log-in unwritten until the next request.
+ */
+export async function evaluate(
+  instance: Instance,
+  { path, request, headers }: { path: string; request: Fields; headers?: Readonly<Record<string, string>> },
+): Promise<Answer> {
+  for (let times = 1; ; times++) {
+    const answer = await instance.send({
+      method: 'POST',
+      path,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify({ token: instance.projectKey, ...request }),
+    })
+    const body = jsonOf(answer.text)
+    if (times === 20 || !isObject(body) || body.errorsWhileComputingFlags !== true) return answer
+    await sleep(200)
+  }
 }
 
 /** A hash key that is another person's distinct id would give that person a row too: its owner has to come later. */

@@ -1,7 +1,6 @@
 // `continuity_write_vectors`: which override rows an evaluation with an anonymous id leaves behind, and what the flags
 // are. Rows are read back from the persons, whose ids in a vector are its own labels.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   assertKnownFields,
   assertKnownVectorFields,
@@ -11,7 +10,7 @@ import {
   show,
 } from '../compare.ts'
 import { type Instance, type Instances, jsonOf } from '../instance.ts'
-import { createFlags, createPersons, type FlagDefinition } from '../state.ts'
+import { createFlags, createPersons, evaluate, type FlagDefinition } from '../state.ts'
 import type { VectorCase } from '../vector-case.ts'
 
 interface OverrideRow {
@@ -60,21 +59,10 @@ async function runVector(instances: Instances, vector: ContinuityVector, project
       const wronglySetUp = differencesOfRows(vector.stored_overrides, before, 'stored_overrides')
       if (wronglySetUp.length > 0) return wronglySetUp
       const query = Object.entries(vector.query ?? {}).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
-      const ask = () =>
-        instance.send({
-          method: 'POST',
-          path: `/flags?v=1${query.join('')}`,
-          headers: { 'content-type': 'application/json', ...vector.headers },
-          body: JSON.stringify({ token: instance.projectKey, ...vector.request }),
-        })
-      let answer = await ask()
-      let body = jsonOf(answer.text)
-      // The store did not answer in time, which a busy machine may bring about; no vector expects it.
-      for (let times = 1; isObject(body) && body.errorsWhileComputingFlags === true && times < 20; times++) {
-        await sleep(200)
-        answer = await ask()
-        body = jsonOf(answer.text)
-      }
+      const { request, headers } = vector
+      const path = `/flags?v=1${query.join('')}`
+      const answer = await evaluate(instance, { path, request, ...(headers && { headers }) })
+      const body = jsonOf(answer.text)
       const values = isObject(body) ? body.featureFlags : answer.text
       const after = await overrideRows(instance, vector)
       return [
