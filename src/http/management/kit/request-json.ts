@@ -47,8 +47,8 @@ export function createBodyParser(
     compiled ??= compile(schema)
     const validator = await compiled
     // A number that is kept as its literal is an object to the validator, so both of its faces have to fit.
-    const plain = withPlainNumbers(parsed.value)
-    const fault = [parsed.value, plain].find(value => !validator.Check(value))
+    const faces = new Set([parsed.value, withPlainNumbers(parsed.value)])
+    const fault = [...faces].find(value => !validator.Check(value))
     if (fault === undefined) return parsed
     const problems = validator.Errors(fault) as Iterable<SchemaProblem>
     return err(describe([...problems]))
